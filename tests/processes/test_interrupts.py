@@ -122,12 +122,11 @@ def test_a_long_query_in_a_batch_is_cut_too(costs):
         assert looks_of(lambda options=options: plr.pl_rank_2(scores, relevance, rank_weights, **options)) >= 2 * 1008
 
 
-def test_looks_while_rank_probabilities_are_cleared_and_summed():
+def test_looks_while_rank_probabilities_are_cleared_and_made_positive():
     """Scores so far apart that next to nothing is integrated: what takes time is to touch the result, of 9 million
-    numbers, three times, and there is a look at least every 5 million. Mutants: cleared, summed by columns, or made
-    positive without a look."""
+    numbers, twice, and there is a look at least every 5 million. Mutants: cleared or made positive without a look."""
     call = lambda: plr.rank_probabilities(1e3 * np.arange(3000), 3000, n_threads=1)  # noqa: E731
-    assert looks_of(call) >= 5
+    assert looks_of(call) >= 4
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux does it")
