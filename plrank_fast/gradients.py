@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared.parameters import documented, with_parameters
+from plrank_fast._shared.parameters import documented, documented_gradient, with_parameters
 from plrank_fast.validation import FloatArray, RandomState
 
 
@@ -79,7 +79,7 @@ def pl_rank_3(
     )  # fmt: skip
 
 
-@documented
+@documented_gradient
 def pl_rank_2(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -98,11 +98,6 @@ def pl_rank_2(
 
     For the same rankings the result equals that of ``pl_rank_3`` up to rounding, at a higher cost: PL-Rank-2 serves as
     a baseline for comparisons.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----
@@ -125,7 +120,7 @@ def pl_rank_2(
     )  # fmt: skip
 
 
-@documented
+@documented_gradient
 def pl_rank_1(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -144,11 +139,6 @@ def pl_rank_1(
 
     It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance. Its entries sum to zero for
     every single ranking.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----
@@ -201,12 +191,6 @@ def pl_rank_cmc(
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
         boosted trees as their curvature: see the notes of ``pl_rank_exact``.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent. With ``hessian`` a pair
-        (gradient, Hessian diagonal).
 
     Notes
     -----

@@ -54,6 +54,11 @@ documented = with_parameters(
         Steepness of the logistic function, positive.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
     gradient : ndarray, shape (n_docs,), float64
         Derivative of the sum of the values by each score, to be descended.
     """
@@ -91,13 +96,6 @@ def pointwise(
     kind : {"squared", "logistic"}
         Regression on the labels, or cross-entropy of a click or relevance probability.
 
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for an empty query.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
-
     Notes
     -----
     .. math:: \sum_d (f_d - y_d)^2 \quad\text{or}\quad \sum_d \ln(1 + e^{f_d}) - y_d f_d
@@ -132,14 +130,7 @@ def softmax_cross_entropy(
     Parameters
     ----------
     labels : array_like, shape (n_docs,)
-        Not negative.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query without labels above 0 or of one document.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+        Not negative. A query without labels above 0, or of a single document, has the loss 0.
 
     Notes
     -----
@@ -183,7 +174,7 @@ def list_mle(
     Parameters
     ----------
     labels : array_like, shape (n_docs,)
-        Any finite values; only their order counts.
+        Any finite values; only their order counts. A query of fewer than two documents has the loss 0.
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
     ties : {"index", "random", "exact"}
@@ -194,13 +185,6 @@ def list_mle(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query of fewer than two documents.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -247,14 +231,7 @@ def pairwise_logistic(
     Parameters
     ----------
     labels : array_like, shape (n_docs,)
-        Any finite values; only their order counts.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query whose labels are all equal.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
+        Any finite values; only their order counts. A query whose labels are all equal has the loss 0.
 
     Notes
     -----
@@ -292,7 +269,8 @@ def lambda_rank(
 ) -> LossAndGradient:
     r"""Compute the LambdaRank loss, which weights pairs by how much swapping them would change NDCG@K.
 
-    The gradient is LambdaRank's: the weights are held fixed, and the value is the loss with these weights.
+    The gradient is LambdaRank's: the weights are held fixed, and the value is the loss with these weights. It is 0 for
+    a query whose labels are all equal.
 
     Parameters
     ----------
@@ -302,13 +280,6 @@ def lambda_rank(
         multiplies them by the length of the list). "pairs": 1 / log2(1 + r), so that the cutoff decides only which
         pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
         and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query whose labels are all equal.
-    gradient : ndarray, shape (n_docs,), float64
-        The lambdas: derivative of the sum of the values by each score, weights held fixed; to be descended.
 
     Notes
     -----
@@ -349,19 +320,13 @@ def lambda_loss(
 ) -> LossAndGradient:
     r"""Compute the LambdaLoss with the weights NDCG-Loss2++.
 
-    The gradient holds the weights fixed, which is the maximisation step of the paper's EM procedure.
+    The gradient holds the weights fixed, which is the maximisation step of the paper's EM procedure. A query whose
+    labels are all equal has the loss 0.
 
     Parameters
     ----------
     mu : float
         Weight of the second term, positive; 10 in the paper.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query whose labels are all equal.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, weights held fixed; to be descended.
 
     Notes
     -----
@@ -409,13 +374,6 @@ def approx_ndcg(
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
 
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query without labels above 0.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
-
     Notes
     -----
     With gains g = 2^y - 1, N the ideal DCG, T the temperature and the logistic function sigma, the loss is
@@ -423,10 +381,10 @@ def approx_ndcg(
     .. math:: 1 - \frac{1}{N} \sum_i \frac{g_i}{\log_2(1 + r_i)},
               \quad r_i = 1 + \sum_{j \ne i} \sigma\left(\frac{f_j - f_i}{T}\right)
 
-    The cost is O(R D) for R relevant documents, as only their ranks are needed. Sources: Qin, Liu and Li, "A general
-    approximation framework for direct optimization of information retrieval measures", Information Retrieval 2010,
-    equations 9 and 15 (their alpha is 1 / temperature); Bruch et al., "Revisiting approximate metric optimization",
-    SIGIR 2019.
+    A query without labels above 0 has the loss 0. The cost is O(R D) for R relevant documents, as only their ranks are
+    needed. Sources: Qin, Liu and Li, "A general approximation framework for direct optimization of information
+    retrieval measures", Information Retrieval 2010, equations 9 and 15 (their alpha is 1 / temperature); Bruch et al.,
+    "Revisiting approximate metric optimization", SIGIR 2019.
 
     Examples
     --------
@@ -463,13 +421,6 @@ def soft_rank(
     sigma : float
         Standard deviation of the noise, positive.
 
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        0 for a query without labels above 0.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
-
     Notes
     -----
     With gains g = 2^y - 1 and N the ideal DCG@K, the loss is
@@ -478,7 +429,8 @@ def soft_rank(
 
     Scores have normal noise of deviation sigma, so that document i beats j with probability b_ij = Phi((f_i - f_j) /
     (sigma sqrt 2)). The rank probabilities p_j follow from p(r) <- p(r) (1 - b_ij) + p(r - 1) b_ij for each other
-    document i in turn. This treats the defeats of j as independent, although they share the noise of j.
+    document i in turn. This treats the defeats of j as independent, although they share the noise of j. A query without
+    labels above 0 has the loss 0.
 
     The time is O(R D K) for R relevant documents, gradient included, where the paper needs O(D^3); each thread takes
     O(D K) memory. Source: Taylor et al., "SoftRank: optimizing non-smooth rank metrics", WSDM 2008, equations 8 to 16.

@@ -41,6 +41,11 @@ documented = with_parameters(
         Documents above 0 are relevant.
     empty : float
         Value of a query without relevant documents.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
     """
 )
 
@@ -72,11 +77,6 @@ def dcg(
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        0 for an empty query.
 
     Notes
     -----
@@ -164,12 +164,7 @@ def precision(
 ) -> FloatArray:
     """Compute the share of the first K documents that are relevant.
 
-    K is ``cutoff`` even where a query has fewer documents.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        0 for an empty query and for K = 0.
+    K is ``cutoff`` even where a query has fewer documents. For K = 0 the value is 0.
 
     Examples
     --------
@@ -192,11 +187,6 @@ def recall(
     **unknown: Never,
 ) -> FloatArray:
     """Compute the share of a query's relevant documents that are among the first K.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        One value per query, 0 to 1.
 
     Examples
     --------
@@ -221,11 +211,6 @@ def average_precision(
     r"""Compute the mean of the precision at the rank of each relevant document.
 
     Relevant documents past the cutoff count 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        One value per query, 0 to 1.
 
     Notes
     -----
@@ -252,15 +237,10 @@ def reciprocal_rank(
     n_threads: int | None = None,
     **unknown: Never,
 ) -> FloatArray:
-    """Compute the reciprocal rank of the first relevant document.
+    """Compute the reciprocal rank of the first relevant document, 0 where none of the first K is relevant.
 
     Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999). ``mrr`` is another name of this
     function and returns one value per query, too.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        0 where none of the first K documents is relevant.
 
     Examples
     --------
@@ -285,11 +265,6 @@ def success(
     **unknown: Never,
 ) -> FloatArray:
     """Return 1 if any of the first K documents is relevant, else 0: Success@K, also called hit rate.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        1 or 0; 0 for an empty query.
 
     Examples
     --------
@@ -319,11 +294,6 @@ def err(
         Grades, at least 0, and not gains, which are computed here.
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        0 for an empty query.
 
     Notes
     -----
@@ -366,11 +336,6 @@ def rbp(
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
 
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        0 for an empty query.
-
     Notes
     -----
     .. math:: (1 - p) \sum_{k \le K} p^{k - 1} \rho_{y_k}
@@ -409,11 +374,6 @@ def average_relevance_position(
         Weights, not negative.
     empty : float
         Value where none of the first K documents is relevant.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        One value per query.
 
     Notes
     -----

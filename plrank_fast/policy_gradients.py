@@ -12,14 +12,14 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented_gradient
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 
 
-@documented
+@documented_gradient
 def policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike | None = None,
@@ -69,11 +69,6 @@ def policy_gradient(
         mean). This needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers
         holds (128), they are drawn twice. A number, one for each query or, with ``rewards``, one for each ranking is
         subtracted directly; the estimate is unbiased if the number does not depend on the ranking.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric, or reward: the direction of ascent.
 
     Notes
     -----
@@ -234,7 +229,7 @@ def drawn_blocks(
     return blocks()
 
 
-@documented
+@documented_gradient
 def placement_policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -259,11 +254,6 @@ def placement_policy_gradient(
     ----------
     baseline : bool
         Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----

@@ -43,10 +43,6 @@ def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
 def precision_weights(cutoff: int) -> FloatArray:
     """Return the rank weights of precision at K: 1 / K at each of the first K ranks.
 
-    Returns
-    -------
-    ndarray, shape (K,), float64
-
     Examples
     --------
     >>> import plrank_fast as plr
@@ -65,10 +61,6 @@ def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
     ----------
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
-
-    Returns
-    -------
-    ndarray, shape (K,), float64
 
     Examples
     --------

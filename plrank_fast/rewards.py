@@ -24,6 +24,10 @@ documented = with_parameters(
     """
     relevance : array_like, shape (n_docs,)
         Documents above 0 are relevant.
+
+    Returns
+    -------
+    RankingReward
     """
 )
 
@@ -78,10 +82,6 @@ def _relevant(relevance: ArrayLike) -> FloatArray:
 def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: one over the rank of the first relevant document, 0 if none is placed.
 
-    Returns
-    -------
-    RankingReward
-
     Examples
     --------
     >>> from plrank_fast import rewards
@@ -99,10 +99,6 @@ def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -
 @documented
 def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: 1 if a relevant document is placed, else 0.
-
-    Returns
-    -------
-    RankingReward
 
     Examples
     --------
@@ -151,10 +147,6 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
         Relevance of each document to each subtopic, at least 0; 1 and 0 in judgements.
     alpha : float
         Discount of redundancy, from 0, where it does no harm, to below 1.
-
-    Returns
-    -------
-    RankingReward
 
     Notes
     -----

@@ -5,11 +5,11 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented_gradient
 from plrank_fast.validation import FloatArray, RandomState
 
 
-@documented
+@documented_gradient
 def stochastic_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -36,11 +36,6 @@ def stochastic_rank(
         expectation is the gradient of ``pl_rank_exact``.
     n_samples : int
         Draws of the noise for each query, N.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----

@@ -42,11 +42,11 @@ first_query : int
     ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 """
 
-HEADING = re.compile(r"^(?=\w+( \w+)*\n---)", re.MULTILINE)
+HEADING = re.compile(r"^(?=\w+(?: \w+)*\n---)", re.MULTILINE)
 
 
 def with_parameters(*own: str | None) -> Callable[[Documented], Documented]:
-    """Return a decorator that adds the descriptions of those parameters that a docstring does not describe itself.
+    """Return a decorator that adds what a docstring leaves out: descriptions of parameters, and of the result.
 
     They come from ``own``, lists or docstrings of other functions, and from the list of this module. A call that does
     not fit the signature raises Python's TypeError, with a hint of the argument to pass. A function that takes a
@@ -54,32 +54,38 @@ def with_parameters(*own: str | None) -> Callable[[Documented], Documented]:
     None where they are missing.
     """
     entries: dict[str, str] = {}
+    returns = ""
     for listed in (SHARED, *own):
-        entries |= _entries(inspect.cleandoc(listed or ""))
-    return partial(_documented, entries)
+        sections = _sections(listed)
+        entries |= _entries(sections.get("Parameters", sections[""]))
+        returns = sections.get("Returns", returns)
+    return partial(_documented, entries, returns)
 
 
-def _entries(text: str) -> dict[str, str]:
-    """Return the entries of a list of parameters, or of that in a docstring, by the names of each."""
-    listed = text.partition("Parameters\n----------\n")[2].partition("\n\n")[0] or text.strip()
-    entries = re.split(r"\n(?=\S)", listed)
-    return {name: entry for entry in entries for name in re.split(r" :|\n", entry)[0].split(", ")}
+def _sections(text: str | None) -> dict[str, str]:
+    """Return the sections of a docstring by their titles, and what precedes them by the title ""."""
+    first, *titled = HEADING.split(inspect.cleandoc(text or ""))
+    return {"": first, **{section.partition("\n")[0]: section for section in titled}}
 
 
-def _documented(shared: dict[str, str], documented: Documented) -> Documented:
+def _entries(section: str) -> dict[str, str]:
+    """Return the entries of a list of parameters by the names of each."""
+    entries = re.split(r"\n(?=\S)", (section.partition("----------\n")[2] or section).strip())
+    return {name: entry for entry in entries if entry for name in re.split(r" :|\n", entry)[0].split(", ")}
+
+
+def _documented(shared: dict[str, str], returns: str, documented: Documented) -> Documented:
     function: Any = documented.__init__ if isinstance(documented, type) else documented  # type: ignore[misc]
     code = inspect.unwrap(function).__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if documented.__doc__:  # there is none with ``python -OO``
-        text = inspect.cleandoc(documented.__doc__)
-        start = match.start() if (match := HEADING.search(text)) else len(text)
-        summary, listed, others = text[:start].rstrip(), "", text[start:]
-        if others.startswith("Parameters\n"):
-            listed, _, others = others.partition("\n\n")
-        own = _entries(listed) if listed else {}
+        sections = _sections(documented.__doc__)
+        own = _entries(sections.get("Parameters", ""))
         entries = {name: (shared | own)[name] for name in parameters if name != "self"} | own
-        section = "\n".join(["Parameters", "----------", *dict.fromkeys(entries.values())])
-        documented.__doc__ = f"{summary}\n\n{section}\n\n{others}"
+        listed = "\n".join(["Parameters", "----------", *dict.fromkeys(entries.values())])
+        order = {"": "", "Parameters": "", "Returns": "" if isinstance(documented, type) else returns}
+        sections = order | sections | {"Parameters": listed}
+        documented.__doc__ = "\n\n".join(section.strip() for section in sections.values() if section)
 
     if code.co_flags & inspect.CO_VARKEYWORDS:
         signature = inspect.signature(function)
@@ -105,3 +111,11 @@ def _documented(shared: dict[str, str], documented: Documented) -> Documented:
 
 
 documented = with_parameters()
+documented_gradient = with_parameters(
+    """
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
+    """
+)

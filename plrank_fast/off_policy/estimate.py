@@ -33,6 +33,10 @@ documented = with_parameters(
         Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
         Divide each rank's sum by that of its weights in place of N.
+
+    Returns
+    -------
+    OffPolicyEstimate
     """
 )
 

@@ -42,10 +42,6 @@ def pseudo_inverse(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the drawn prefixes.
 
-    Returns
-    -------
-    OffPolicyEstimate
-
     Notes
     -----
     With 1_i the indicator of the items at the ranks of y_i, of shape (D K,),

@@ -30,10 +30,6 @@ def rips(
     The estimate is unbiased if users look from the top down and are not influenced by what is below. The weights of
     the upper ranks vary far less than that of the whole ranking.
 
-    Returns
-    -------
-    OffPolicyEstimate
-
     Notes
     -----
     .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
@@ -84,10 +80,6 @@ def iips(
 
     The estimate is unbiased if the reward of a rank depends on nothing but the rank and its item, as clicks do in a
     position-based model.
-
-    Returns
-    -------
-    OffPolicyEstimate
 
     Notes
     -----

@@ -44,10 +44,6 @@ def ips(
         Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
         of the rewards.
 
-    Returns
-    -------
-    OffPolicyEstimate
-
     Notes
     -----
     .. math:: V = \frac{1}{N} \sum_i w_i r_i, \quad w_i = \frac{\pi(y_i)}{\mu(y_i)},
@@ -97,10 +93,6 @@ def doubly_robust(
         Weight theta of each rank in the prediction.
     self_normalized : bool
         Divide the corrections by the sum of their weights in place of N.
-
-    Returns
-    -------
-    OffPolicyEstimate
 
     Notes
     -----
