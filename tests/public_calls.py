@@ -46,8 +46,7 @@ GIVEN = {"rankings": rankings}
 SAMPLERS = ("introselect", "network", "alias", "threshold")
 # Options by function. A function among the options computes the argument from those that all calls have.
 CASES = {
-    plr.pl_rank_1: [DRAWN, GIVEN],
-    plr.pl_rank_2: [DRAWN, GIVEN],
+    **{each.function: [DRAWN, GIVEN] for each in ESTIMATORS.values() if each.n_samples},
     plr.pl_rank_3: [
         DRAWN, GIVEN, {**DRAWN, "hessian": True}, {**GIVEN, "hessian": True}, {**DRAWN, "sampler": "introselect"},
     ],

@@ -5,106 +5,11 @@ and are exact while the scores lie within a few hundred nats of each other. Symb
 relevance, theta rank weights, y a ranking, N rankings, D documents, K ranks.
 """
 
-from plrank_fast.reference.exact import (
-    exact_by_enumeration,
-    exact_by_subsets,
-    exact_by_trapezoid,
-    exact_gradient,
-    exact_hessian_diagonal,
-    exact_normal_by_trapezoid,
-    expectation,
-)
-from plrank_fast.reference.gradients import (
-    conditional_monte_carlo,
-    gumbel_density,
-    normal_cdf,
-    normal_density,
-    pl_rank_1,
-    pl_rank_2,
-    pl_rank_3,
-    policy_gradient,
-    reward_from,
-    stochastic_rank,
-)
-from plrank_fast.reference.losses import (
-    approx_ndcg,
-    lambda_loss,
-    list_mle,
-    pairwise_logistic,
-    pointwise_logistic,
-    pointwise_squared,
-    rankings_by_label,
-    soft_rank,
-    softmax_cross_entropy,
-)
-from plrank_fast.reference.metrics import (
-    average_precision,
-    average_relevance_position,
-    expected_reciprocal_rank,
-    precision,
-    rank_biased_precision,
-    recall,
-    reciprocal_rank,
-    success,
-    tie_averaged_dcg,
-)
-from plrank_fast.reference.rankings import (
-    all_rankings,
-    bucket_log_prob,
-    dcg,
-    expected_metric,
-    exposure,
-    metric,
-    ranking_log_prob,
-    ranking_log_prob_gradient,
-    sample_rankings,
-    weight_not_placed,
-)
+from plrank_fast.reference import exact, gradients, losses, metrics, rankings
+from plrank_fast.reference.exact import *
+from plrank_fast.reference.gradients import *
+from plrank_fast.reference.losses import *
+from plrank_fast.reference.metrics import *
+from plrank_fast.reference.rankings import *
 
-__all__ = [
-    "all_rankings",
-    "approx_ndcg",
-    "average_precision",
-    "average_relevance_position",
-    "bucket_log_prob",
-    "conditional_monte_carlo",
-    "dcg",
-    "exact_by_enumeration",
-    "exact_by_subsets",
-    "exact_by_trapezoid",
-    "exact_gradient",
-    "exact_hessian_diagonal",
-    "exact_normal_by_trapezoid",
-    "expectation",
-    "expected_metric",
-    "expected_reciprocal_rank",
-    "exposure",
-    "gumbel_density",
-    "lambda_loss",
-    "list_mle",
-    "metric",
-    "normal_cdf",
-    "normal_density",
-    "pairwise_logistic",
-    "pl_rank_1",
-    "pl_rank_2",
-    "pl_rank_3",
-    "pointwise_logistic",
-    "pointwise_squared",
-    "policy_gradient",
-    "precision",
-    "rank_biased_precision",
-    "ranking_log_prob",
-    "ranking_log_prob_gradient",
-    "rankings_by_label",
-    "recall",
-    "reciprocal_rank",
-    "reward_from",
-    "sample_rankings",
-    "soft_rank",
-    "softmax_cross_entropy",
-    "stochastic_rank",
-    "success",
-    "tie_averaged_dcg",
-    "weight_not_placed",
-]
+__all__ = [*exact.__all__, *gradients.__all__, *losses.__all__, *metrics.__all__, *rankings.__all__]

@@ -12,6 +12,11 @@ from plrank_fast.reference.gradients import normal_cdf, normal_density
 from plrank_fast.reference.rankings import all_rankings, ranking_log_prob
 from plrank_fast.validation import FloatArray
 
+__all__ = [
+    "exact_by_enumeration", "exact_by_subsets", "exact_by_trapezoid", "exact_gradient", "exact_hessian_diagonal",
+    "exact_normal_by_trapezoid", "expectation",
+]  # fmt: skip
+
 
 def exact_gradient(scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike) -> FloatArray:
     """Compute the gradient of the expected metric by `exact_by_subsets`."""

@@ -10,6 +10,11 @@ import numpy as np
 from plrank_fast.reference.rankings import weight_not_placed
 from plrank_fast.validation import FloatArray, IntArray
 
+__all__ = [
+    "conditional_monte_carlo", "gumbel_density", "normal_cdf", "normal_density", "pl_rank_1", "pl_rank_2", "pl_rank_3",
+    "policy_gradient", "reward_from", "stochastic_rank",
+]  # fmt: skip
+
 
 def reward_from(relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray) -> FloatArray:
     """Compute PR_k = sum over x >= k of theta_x rho_{y_x}, (N, K + 1); the last column is 0."""

@@ -17,6 +17,11 @@ from plrank_fast.validation import FloatArray, IntArray
 
 Loss = tuple[float, FloatArray]
 
+__all__ = [
+    "approx_ndcg", "lambda_loss", "list_mle", "pairwise_logistic", "pointwise_logistic", "pointwise_squared",
+    "rankings_by_label", "soft_rank", "softmax_cross_entropy",
+]  # fmt: skip
+
 
 def softplus(x: FloatArray) -> FloatArray:
     """Compute log(1 + exp(x))."""

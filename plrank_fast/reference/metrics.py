@@ -9,6 +9,11 @@ import numpy as np
 
 from plrank_fast.validation import FloatArray
 
+__all__ = [
+    "average_precision", "average_relevance_position", "expected_reciprocal_rank", "precision", "rank_biased_precision",
+    "recall", "reciprocal_rank", "success", "tie_averaged_dcg",
+]  # fmt: skip
+
 
 def in_order(scores: FloatArray, values: FloatArray, cutoff: int) -> FloatArray:
     """Return the values of the first K documents by descending score; of equal scores the lower index comes first."""

@@ -8,6 +8,11 @@ import numpy as np
 
 from plrank_fast.validation import FloatArray, IntArray
 
+__all__ = [
+    "all_rankings", "bucket_log_prob", "dcg", "expected_metric", "exposure", "metric", "ranking_log_prob",
+    "ranking_log_prob_gradient", "sample_rankings", "weight_not_placed",
+]  # fmt: skip
+
 
 def sample_rankings(scores: FloatArray, n_samples: int, cutoff: int, rng: np.random.Generator) -> IntArray:
     """Draw rankings, (N, K): perturb with Gumbel noise, select the K best, sort them. O(N D)."""

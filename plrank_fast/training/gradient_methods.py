@@ -11,10 +11,7 @@ from plrank_fast import losses
 from plrank_fast._shared import methods
 from plrank_fast._shared.methods import ESTIMATORS, METHODS
 
-LOSSES = (
-    *("pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic"),
-    *("lambda_rank", "lambda_loss", "approx_ndcg", "soft_rank"),
-)
+LOSSES = tuple(name for name in losses.__all__ if name != "exposure_matching")  # which takes no labels
 AVAILABLE = (*METHODS, *LOSSES)
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; list_mle takes the likelihood of all ranks
 WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a model would learn the file's order
