@@ -7,6 +7,7 @@ the values of arrays, and JAX wraps its errors.
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache, partial
 from typing import Any
 
@@ -65,12 +66,8 @@ def plackett_luce_loss(
         The documents of all queries one after another, or a row for each query; of any floating dtype.
     relevance : array, of the shape of scores or (n_docs,)
         Gain or grade of each document (see ``gain``).
-    offsets : array of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default. Not for rows.
     mask : array of bool, of the shape of scores, optional
         True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
-    weight : array, shape (n_queries,), optional
-        Weight of each query, at least 0.
     seed : int, array of int, or key of ``jax.random``
         Seed of sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
         library's functions with ``rng=seed``.
@@ -159,9 +156,12 @@ def _zero(*trees: Any) -> Any:
     return sum(jnp.sum(array, dtype=jnp.float32, where=False) for array in arrays)
 
 
-def _call_host(function: Any, results: Any, *arguments: Any) -> Any:
-    """Call a function of NumPy arrays, whose results vary along a mesh as the arguments do."""
-    answer = jax.pure_callback(function, results, *arguments, vmap_method="broadcast_all")
+_bound = lru_cache(maxsize=256)(partial)  # a single object for each, as JAX compiles the call of another one anew
+
+
+def _call_host(function: Any, static: tuple[Any, ...], results: Any, *arguments: Any) -> Any:
+    """Call ``function(*static, *arguments)`` on the host; its results vary along a mesh as the arguments do."""
+    answer = jax.pure_callback(_bound(function, *static), results, *arguments, vmap_method="broadcast_all")
     zero = _zero(*arguments)
     return jax.tree.map(lambda array: array + zero.astype(array.dtype), answer)
 
@@ -200,29 +200,25 @@ def _evaluate(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any]
     """Compute the loss of each query and the gradient of their sum, by a callback to the host."""
     n_queries = count_queries(scores.shape, arrays.get("offsets"), arrays.get("mask"))
     results = jax.ShapeDtypeStruct((n_queries,), scores.dtype), jax.ShapeDtypeStruct(scores.shape, scores.dtype)
-    return _call_host(_on_host(static, n_queries, scores.ndim), results, scores, arrays)
+    return _call_host(_losses_on_host, (static, n_queries, scores.ndim), results, scores, arrays)
 
 
-@lru_cache(maxsize=256)
-def _on_host(static: tuple[tuple[str, Any], ...], n_queries: int, n_axes: int) -> Any:
-    """Return the function for the callback, cached by its options, as JAX compiles the call anew for another one."""
-
-    def on_host(scores: Any, arrays: dict[str, Any]) -> tuple[NDArray[Any], NDArray[Any]]:
-        """Compute the loss of one batch, or of each that ``vmap`` has stacked."""
-        scores, arrays = np.asarray(scores), {name: np.asarray(array) for name, array in arrays.items()}
-        stacked = scores.shape[: scores.ndim - n_axes]
-        values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape)
-        for index in np.ndindex(stacked):
-            batch = {name: array[index] for name, array in arrays.items()}
-            words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
-            batch = dict.fromkeys(OPTIONAL) | batch
-            values[index], gradient[index] = expected_loss(
-                scores[index], batch.pop("relevance").astype(np.float64), words=words.tolist,
-                first_query=first_query, **batch, **dict(static),
-            )  # fmt: skip
-        return values.astype(scores.dtype), gradient.astype(scores.dtype)
-
-    return on_host
+def _losses_on_host(
+    static: tuple[tuple[str, Any], ...], n_queries: int, n_axes: int, scores: Any, arrays: dict[str, Any]
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Compute the loss of one batch, or of each that ``vmap`` has stacked."""
+    scores, arrays = np.asarray(scores), {name: np.asarray(array) for name, array in arrays.items()}
+    stacked = scores.shape[: scores.ndim - n_axes]
+    values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape)
+    for index in np.ndindex(stacked):
+        batch = {name: array[index] for name, array in arrays.items()}
+        words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
+        batch = dict.fromkeys(OPTIONAL) | batch
+        values[index], gradient[index] = expected_loss(
+            scores[index], batch.pop("relevance").astype(np.float64), words=words.tolist, first_query=first_query,
+            **batch, **dict(static),
+        )  # fmt: skip
+    return values.astype(scores.dtype), gradient.astype(scores.dtype)
 
 
 def ranking_log_prob(scores: Any, rankings: Any) -> Any:
@@ -294,8 +290,7 @@ class PlackettLuce:
     def __init__(self, scores: Any, cutoff: int | None = None) -> None:
         self.scores = _floating(scores)
         validation.require(self.scores.ndim > 0, "scores must have an axis of items, got a scalar")
-        n_items = self.scores.shape[-1]
-        self.cutoff = validation.ranks_of_lists(cutoff, n_items)
+        self.cutoff = validation.ranks_of_lists(cutoff, self.scores.shape[-1])
 
     def __repr__(self) -> str:
         """Return a text with the shapes."""
@@ -327,28 +322,11 @@ class PlackettLuce:
         is_shape, kind = isinstance(sample_shape, (tuple, list)), type(sample_shape).__name__
         validation.of_type(is_shape, "sample_shape", "a tuple of integers", kind)
         shape = tuple(validation.count(size, "sample_shape", 0) for size in sample_shape)
-        n_samples = int(np.prod(shape, dtype=np.int64))
-        cutoff = self.cutoff
-
-        result = jax.ShapeDtypeStruct((*shape, *self.batch_shape, cutoff), jnp.int32)
+        result = jax.ShapeDtypeStruct((*shape, *self.batch_shape, self.cutoff), jnp.int32)
         if 0 in result.shape:
             return jnp.zeros(result.shape, jnp.int32)
-        n_axes = self.scores.ndim
-
-        def on_host(scores: Any, words: Any) -> NDArray[np.int32]:
-            """Draw rankings of one batch, or of each that ``vmap`` has stacked."""
-            scores, words = np.asarray(scores), np.asarray(words)
-            stacked = scores.shape[: scores.ndim - n_axes]
-            rankings = np.empty(stacked + result.shape, dtype=np.int32)
-            for index in np.ndindex(stacked):
-                rows = scores[index].reshape(-1, scores.shape[-1]).astype(np.float64)
-                rng = np.random.SeedSequence(words[index].tolist())
-                drawn = _sample_rankings(rows.ravel(), n_samples, cutoff, offsets=offsets_of_rows(rows.shape), rng=rng)
-                rankings[index] = np.moveaxis(drawn, 1, 0).reshape(result.shape)
-            return rankings
-
         scores = jax.lax.stop_gradient(self.scores)
-        return _call_host(on_host, result, scores, jnp.asarray(_words(key, "key")))
+        return _call_host(_draw_on_host, (result.shape, scores.ndim), result, scores, jnp.asarray(_words(key, "key")))
 
     def log_prob(self, rankings: Any = None, *, buckets: Any = None) -> Any:
         """Compute the log-probability of rankings, or of rankings with ties, differentiable once by the scores.
@@ -429,10 +407,6 @@ class PlackettLuce:
         return order[..., : self.cutoff].astype(jnp.int32)
 
 
-def _flatten(policy: PlackettLuce) -> tuple[tuple[Any], int]:
-    return (policy.scores,), policy.cutoff
-
-
 def _unflatten(cutoff: int, leaves: tuple[Any]) -> PlackettLuce:
     """Rebuild a policy without checks, as JAX also fills pytrees with other objects than arrays."""
     policy = object.__new__(PlackettLuce)
@@ -440,7 +414,20 @@ def _unflatten(cutoff: int, leaves: tuple[Any]) -> PlackettLuce:
     return policy
 
 
-jax.tree_util.register_pytree_node(PlackettLuce, _flatten, _unflatten)
+jax.tree_util.register_pytree_node(PlackettLuce, lambda policy: ((policy.scores,), policy.cutoff), _unflatten)
+
+
+def _draw_on_host(shape: tuple[int, ...], n_axes: int, scores: Any, words: Any) -> NDArray[np.int32]:
+    """Draw rankings of this shape from one batch, or from each that ``vmap`` has stacked."""
+    scores, words = np.asarray(scores), np.asarray(words)
+    stacked = scores.shape[: scores.ndim - n_axes]
+    rankings = np.empty(stacked + shape, dtype=np.int32)
+    for index in np.ndindex(stacked):
+        rows = scores[index].reshape(-1, scores.shape[-1]).astype(np.float64)
+        n_samples, rng = math.prod(shape[:-1]) // len(rows), np.random.SeedSequence(words[index].tolist())
+        drawn = _sample_rankings(rows.ravel(), n_samples, shape[-1], offsets=offsets_of_rows(rows.shape), rng=rng)
+        rankings[index] = np.moveaxis(drawn, 1, 0).reshape(shape)
+    return rankings
 
 
 def _floating(scores: Any) -> Any:
@@ -476,7 +463,7 @@ def _rows_on_host(tied: bool, scores: Any, rankings: Any, *upstream: Any) -> NDA
 @partial(jax.custom_vjp, nondiff_argnums=(2,))
 def _log_prob(scores: Any, rankings: Any, tied: bool) -> Any:
     result = jax.ShapeDtypeStruct(rankings.shape[:-1], scores.dtype)
-    return _call_host(partial(_rows_on_host, tied), result, scores, rankings)
+    return _call_host(_rows_on_host, (tied,), result, scores, rankings)
 
 
 def _log_prob_forward(scores: Any, rankings: Any, tied: bool) -> Any:
@@ -486,7 +473,7 @@ def _log_prob_forward(scores: Any, rankings: Any, tied: bool) -> Any:
 def _log_prob_backward(tied: bool, saved: Any, upstream: Any) -> Any:
     scores, rankings = saved
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
-    return _call_host(partial(_rows_on_host, tied), result, scores, rankings, upstream), None
+    return _call_host(_rows_on_host, (tied,), result, scores, rankings, upstream), None
 
 
 _log_prob.defvjp(_log_prob_forward, _log_prob_backward)

@@ -24,9 +24,9 @@ GAINS = ("linear", "exponential")
 documented = with_parameters(
     value_and_gradient.__doc__,
     """
-    offsets : Tensor or array_like of int, shape (n_queries + 1,), optional
+    offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
-    weight : Tensor or array_like, shape (n_queries,), optional
+    weight : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
     cutoff : int or None
         Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.

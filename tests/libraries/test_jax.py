@@ -16,7 +16,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
-from plrank_fast.jax import plackett_luce_loss  # noqa: E402
+from plrank_fast.jax import PlackettLuce, plackett_luce_loss  # noqa: E402
 
 OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
 LENGTHS = np.diff(OFFSETS)
@@ -228,10 +228,16 @@ def test_inside_shard_map():
 
 def test_compiled_once(caplog):
     """Without ``jit`` too. Mutants: a function of its own for the callback of each call; seed 0 without a word."""
-    for first, second in ((EXACT, EXACT), ({"method": "cmc", "seed": 0}, {"method": "cmc", "seed": 1})):
-        jax.grad(plackett_luce_loss)(SCORES, LABELS, OFFSETS, **first)
+    log_prob = lambda scores: PlackettLuce(scores).log_prob(np.array([2, 0, 1]))  # noqa: E731
+    for call in (
+        lambda scores, _: jax.grad(plackett_luce_loss)(scores, LABELS, OFFSETS, **EXACT),
+        lambda scores, seed: jax.grad(plackett_luce_loss)(scores, LABELS, OFFSETS, method="cmc", seed=seed),
+        lambda scores, _: jax.grad(log_prob)(scores),
+        lambda scores, seed: PlackettLuce(scores).sample(seed, (2,)),
+    ):
+        call(SCORES, 0)
         with jax.log_compiles():
-            jax.grad(plackett_luce_loss)(SCORES + 1, LABELS, OFFSETS, **second)
+            call(SCORES + 1, 1)
     assert "Compiling" not in caplog.text
 
 
