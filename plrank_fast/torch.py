@@ -201,19 +201,15 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
     vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs)))
 
 
-_loss = _operator(
-    "plackett_luce_loss",
-    "(Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
+INPUTS = (
+    "Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
     "Tensor? seed, int? cutoff, str gain, bool normalize, str reduction, str method, int? n_samples, float rtol, "
-    "int? n_threads, int first_query) -> (Tensor, Tensor)",
-    _loss_and_gradient,
-    _shapes_of_loss,
+    "int? n_threads, int first_query"
 )
+_loss = _operator("plackett_luce_loss", f"({INPUTS}) -> (Tensor, Tensor)", _loss_and_gradient, _shapes_of_loss)
 _hessian_product = _operator(
     "plackett_luce_hessian_product",
-    "(Tensor direction, Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, "
-    "Tensor? rank_weights, Tensor? seed, int? cutoff, str gain, bool normalize, str reduction, str method, "
-    "int? n_samples, float rtol, int? n_threads, int first_query) -> Tensor",
+    f"(Tensor direction, {INPUTS}) -> Tensor",
     _change_of_gradient,
     lambda direction, *inputs: torch.empty_like(direction),
 )
@@ -460,13 +456,10 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 # --- the distribution
 
 
-def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool) -> Any:
-    return _on_device(log_prob_of_rows(_on_host(scores), _on_host(rankings), tied), scores, scores.dtype)
-
-
-def _log_prob_vjp_of_rows(scores: Any, rankings: Any, tied: bool, upstream: Any) -> Any:
-    gradient = log_prob_of_rows(_on_host(scores), _on_host(rankings), tied, _on_host(upstream))
-    return _on_device(gradient, scores, scores.dtype)
+def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool, *upstream: Any) -> Any:
+    """Compute log-probabilities, or with ``upstream`` their gradient."""
+    values = log_prob_of_rows(_on_host(scores), _on_host(rankings), tied, *map(_on_host, upstream))
+    return _on_device(values, scores, scores.dtype)
 
 
 _log_prob = _operator(
@@ -478,7 +471,7 @@ _log_prob = _operator(
 _log_prob_vjp = _operator(
     "ranking_log_prob_vjp",
     "(Tensor scores, Tensor rankings, bool tied, Tensor upstream) -> Tensor",
-    _log_prob_vjp_of_rows,
+    _log_prob_of_rows,
     lambda scores, rankings, tied, upstream: scores.new_empty(scores.shape),
 )
 
@@ -562,9 +555,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     def __init__(self, scores: Any, cutoff: int | None = None, validate_args: bool | None = None) -> None:
         _floating(scores)
         validation.require(scores.ndim > 0, "scores must have an axis of items, got a scalar")
-        n_items = scores.shape[-1]
         self.scores = scores
-        self.cutoff = validation.ranks_of_lists(cutoff, n_items)
+        self.cutoff = validation.ranks_of_lists(cutoff, scores.shape[-1])
         super().__init__(scores.shape[:-1], torch.Size([self.cutoff]), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)  # type: ignore[untyped-decorator]
@@ -647,8 +639,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         # Each entry of the batch is a row of scores, with all of its rankings.
         n_more = len(shape) - len(self._batch_shape)
         if shape[n_more:] != self._batch_shape:
-            expanded = self.expand(shape[n_more:])
-            return expanded.log_prob(buckets=value) if tied else expanded.log_prob(value)
+            return self.expand(shape[n_more:]).log_prob(None if tied else value, buckets=buckets)
         if value.numel() * shape.numel() == 0:
             return self.scores.sum() * 0.0 + self.scores.new_zeros(shape)
         rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
@@ -670,6 +661,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         """
         return -self._mean_log_ratio(None, n_samples)
 
+    @with_parameters(entropy.__doc__)
     def kl(self, other: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 
@@ -677,12 +669,6 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         ----------
         other : PlackettLuce
             Distribution over the same items, with the same cutoff; its scores are differentiated too.
-        n_samples : int
-            Rankings to draw from each distribution of the batch, at least 2.
-
-        Returns
-        -------
-        Tensor, shape batch_shape
         """
         return self._mean_log_ratio(other, n_samples)
 
@@ -695,6 +681,4 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         return (ratio + centred * (log_prob - log_prob.detach())).mean(0)
 
 
-@torch.distributions.register_kl(PlackettLuce, PlackettLuce)  # type: ignore[untyped-decorator]
-def _kl(p: PlackettLuce, q: PlackettLuce) -> Any:
-    return p.kl(q)
+torch.distributions.register_kl(PlackettLuce, PlackettLuce)(PlackettLuce.kl)

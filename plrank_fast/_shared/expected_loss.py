@@ -20,6 +20,16 @@ from plrank_fast.value_and_gradient import value_and_gradient
 
 REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")
+CHECKS: dict[str, Callable[[Any], Any]] = {
+    "cutoff": validation.ranks_that_count,
+    "gain": lambda gain: validation.choice(gain, "gain", GAINS),
+    "normalize": lambda normalize: validation.flag(normalize, "normalize"),
+    "reduction": lambda reduction: validation.choice(reduction, "reduction", REDUCTIONS),
+    "method": lambda method: validation.choice(method, "method", METHODS),
+    "n_samples": lambda n_samples: None if n_samples is None else validation.count(n_samples, "n_samples", 1),
+    "rtol": validation.relative_tolerance,
+    "n_threads": validation.threads,
+}  # of the options of a loss
 
 documented = with_parameters(
     value_and_gradient.__doc__,
@@ -43,28 +53,9 @@ documented = with_parameters(
 )
 
 
-def loss_options(
-    *,
-    cutoff: int | None,
-    gain: str,
-    normalize: bool,
-    reduction: str,
-    method: str,
-    n_samples: int | None,
-    rtol: float,
-    n_threads: int | None,
-) -> dict[str, Any]:
+def loss_options(**options: Any) -> dict[str, Any]:
     """Return the options of a loss by their names, checked before there are data."""
-    return {
-        "cutoff": validation.ranks_that_count(cutoff),
-        "gain": validation.choice(gain, "gain", GAINS),
-        "normalize": validation.flag(normalize, "normalize"),
-        "reduction": validation.choice(reduction, "reduction", REDUCTIONS),
-        "method": validation.choice(method, "method", METHODS),
-        "n_samples": None if n_samples is None else validation.count(n_samples, "n_samples", 1),
-        "rtol": validation.relative_tolerance(rtol),
-        "n_threads": validation.threads(n_threads),
-    }
+    return {name: CHECKS[name](value) for name, value in options.items()}
 
 
 def expected_loss(
@@ -101,9 +92,7 @@ def expected_loss(
     ... )
     (array([-0.5]), array([-0.25,  0.25]))
     """
-    validation.choice(gain, "gain", GAINS)
-    validation.choice(reduction, "reduction", REDUCTIONS)
-    normalize = validation.flag(normalize, "normalize")
+    normalize = loss_options(gain=gain, reduction=reduction, normalize=normalize)["normalize"]
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
     worth = layout.documents(relevance, "relevance")
