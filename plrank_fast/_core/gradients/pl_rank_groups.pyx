@@ -40,6 +40,7 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
             const pl_rank_groups *groups, double direct, double risk, double denominator) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_MOST_SAMPLES, PLR_STATE
+    size_t plr_marks(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
 
@@ -124,7 +125,7 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     state.rank_weights = <double *>take(layout, ranks * sizeof(double))
     state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
     state.sums.odd = <double *>take(layout, n_items * sizeof(double))
-    state.sums.unplaced = <int8_t *>take(layout, <size_t>n_items * GROUP_SIZE)
+    state.sums.unplaced = <int8_t *>take(layout, GROUP_SIZE * plr_marks(n_items))
     layout.next = max(layout.next, plain.next)
 
 

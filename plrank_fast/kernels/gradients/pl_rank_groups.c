@@ -97,80 +97,52 @@ PLR_INLINE void for_samples(samples_step step, pl_rank_groups *pass, const int32
  * Items that are not placed
  * --------------------------------------------------------------------------------------------------------------- */
 
-/* Marks are sixteen bytes for each item, set for the rankings that do not place it. With marks, sums over items or over
- * rankings are sums of whole registers. */
-
-#define GROUP_VECTORS PLR_MASKS_OF_16
 #define NOTHING_SHARED 0x1p500 /* S of an unused ranking, whose reciprocal is finite */
 
-/* One number for each ranking of the group. */
-typedef struct {
-    vec_f64 v[GROUP_VECTORS];
-} group_numbers;
-
-/* Set the numbers of the rankings of a group that are not used. */
-static void set_unused(double *each, size_t n_lanes, double value)
+/* Mark the items that the samples do not place, and return their weight, S_{K+1}. Each sample has a row of marks. */
+PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
 {
-    for (size_t lane = n_lanes; lane < PLR_GROUP_SIZE; lane++)
-        each[lane] = value;
-}
-
-PLR_INLINE void mark_placed(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
-{
-    int8_t *marks = pass->unplaced + first;
-    for (size_t k = 0; k < pass->cutoff; k++)
-        PLR_UNROLL
-        for (size_t i = 0; i < SAMPLES; i++)
-            if (i < n_lanes)
-                marks[(size_t)columns[k * PLR_GROUP_SIZE + i] * PLR_GROUP_SIZE + i] = 0;
-}
-
-PLR_INLINE void add_weight(group_numbers *sum, const pl_rank_groups *pass, size_t item)
-{
-    vec_i64 unplaced[GROUP_VECTORS];
-    vec_load_masks(unplaced, pass->unplaced + item * PLR_GROUP_SIZE);
-    PLR_UNROLL
-    for (int i = 0; i < GROUP_VECTORS; i++)
-        sum->v[i] += vec_keep(unplaced[i], vec_all(pass->weights[item]));
-}
-
-/* Set the marks, and compute S_{K+1} of each ranking. */
-static void sum_unplaced(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
-{
-    memset(pass->unplaced, -1, pass->n_items * PLR_GROUP_SIZE);
-    for_samples(mark_placed, pass, columns, n_lanes);
-    group_numbers even = {{{0}}}, odd = {{{0}}}; /* two sums, because an addition must wait for the one before it */
-    size_t d = 0;
-    for (; d + 1 < pass->n_items; d += 2) {
-        add_weight(&even, pass, d);
-        add_weight(&odd, pass, d + 1);
+    const size_t cutoff = pass->cutoff, n_items = pass->n_items, row = plr_marks(n_items);
+    int8_t *marks = pass->unplaced + first * row;
+    vec_f64 sums[SAMPLES] = {{0}};
+    numbers left;
+    if (cutoff < n_items) {
+        memset(marks, -1, SAMPLES * row);
+        for (size_t k = 0; k < cutoff; k++)
+            PLR_UNROLL
+            for (size_t i = 0; i < SAMPLES; i++)
+                if (i < n_lanes)
+                    marks[i * row + (size_t)columns[k * PLR_GROUP_SIZE + i]] = 0;
+        for (size_t d = 0; d < n_items; d += PLR_LANES) {
+            const vec_f64 weight = vec_load_some(pass->weights + d, n_items - d, 0.0);
+            PLR_UNROLL
+            for (size_t i = 0; i < SAMPLES; i++)
+                sums[i] += vec_keep(vec_load_masks(marks + i * row + d), weight);
+        }
     }
-    if (d < pass->n_items)
-        add_weight(&even, pass, d);
     PLR_UNROLL
-    for (int i = 0; i < GROUP_VECTORS; i++)
-        vec_store(pass->left + i * PLR_LANES, even.v[i] + odd.v[i]);
+    for (size_t i = 0; i < SAMPLES; i++)
+        left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = i < n_lanes ? vec_sum(sums[i]) : NOTHING_SHARED;
+    return left;
 }
 
-/* Add w_d (rho_d DR_K - RI_K) to each item for the rankings that do not place it. */
-static void add_unplaced(const pl_rank_groups *pass)
+/* Add w_d (rho_d DR_K - RI_K) to each item for the rankings that do not place it, by the marks of `unplaced_weight`. */
+static void add_unplaced(const pl_rank_groups *pass, size_t n_lanes)
 {
-    group_numbers direct, risk;
-    PLR_UNROLL
-    for (int i = 0; i < GROUP_VECTORS; i++) {
-        direct.v[i] = vec_load(pass->direct + i * PLR_LANES);
-        risk.v[i] = vec_load(pass->risk + i * PLR_LANES);
-    }
-    const int8_t *marks = pass->unplaced;
-    for (size_t d = 0; d < pass->n_items; d++, marks += PLR_GROUP_SIZE) {
-        const vec_f64 relevance = vec_all(pass->relevance[d]);
-        vec_i64 unplaced[GROUP_VECTORS];
-        vec_load_masks(unplaced, marks);
-        vec_f64 sum = {0};
-        PLR_UNROLL
-        for (int i = 0; i < GROUP_VECTORS; i++)
-            sum += vec_keep(unplaced[i], relevance * direct.v[i] - risk.v[i]);
-        pass->gradient[d] += pass->weights[d] * vec_sum(sum);
+    const size_t row = plr_marks(pass->n_items);
+    for (size_t d = 0; d < pass->n_items; d += PLR_LANES) {
+        const size_t n = pass->n_items - d;
+        const vec_f64 weight = vec_load_some(pass->weights + d, n, 0.0);
+        const vec_f64 relevance = vec_load_some(pass->relevance + d, n, 0.0);
+        vec_f64 direct = {0}, risk = {0};
+        for (size_t lane = 0; lane < n_lanes; lane++) {
+            const vec_i64 unplaced = vec_load_masks(pass->unplaced + lane * row + d);
+            direct += vec_keep(unplaced, vec_all(pass->direct[lane]));
+            risk += vec_keep(unplaced, vec_all(pass->risk[lane]));
+        }
+        vec_store_some(
+            pass->gradient + d,
+            vec_load_some(pass->gradient + d, n, 0.0) + weight * (relevance * direct - risk), n);
     }
 }
 
@@ -198,21 +170,15 @@ PLR_INLINE numbers gather_ranks(pl_rank_groups *pass, const int32_t *columns, si
 /* Compute S_{K+1} as all minus placed, or directly where that would cancel. */
 PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, const numbers *placed, size_t n_lanes)
 {
-    numbers left = {{{0}}};
-    store_numbers(pass->left, &left);
-    if (pass->cutoff < pass->n_items) {
-        int cancelled = 0;
-        PLR_UNROLL
-        for (int i = 0; i < VECTORS; i++)
-            left.v[i] = pass->total_weight - placed->v[i];
-        store_numbers(pass->left, &left);
-        for (size_t lane = 0; lane < n_lanes; lane++)
-            cancelled |= pass->left[lane] < 1e-3 * pass->total_weight; /* loses at most three digits of sixteen */
-        if (cancelled)
-            sum_unplaced(pass, columns, n_lanes);
+    numbers left;
+    int cancelled = 0;
+    PLR_UNROLL
+    for (size_t i = 0; i < SAMPLES; i++) {
+        const double of_sample = pass->total_weight - placed->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
+        cancelled |= of_sample < 1e-3 * pass->total_weight; /* loses at most three digits of sixteen */
+        left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = i < n_lanes ? of_sample : NOTHING_SHARED;
     }
-    set_unused(pass->left, n_lanes, NOTHING_SHARED);
-    return load_numbers(pass->left);
+    return cancelled ? unplaced_weight(pass, columns, 0, n_lanes) : left;
 }
 
 PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
@@ -247,13 +213,14 @@ PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size
 PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
 {
     const double *rank_weights = pass->rank_weights;
-    numbers left = load_numbers(pass->left + first);
-    numbers reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
-    gather_ranks(pass, columns, n_lanes);
+    numbers left = unplaced_weight(pass, columns, first, n_lanes), reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
     double *state = pass->states + PLR_STATE * SAMPLES * pass->cutoff;
     for (size_t k = pass->cutoff; k-- > 0;) {
         state -= PLR_STATE * SAMPLES;
-        const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
+        const numbers relevance = gather(pass->relevance, columns + k * PLR_GROUP_SIZE, n_lanes);
+        const numbers weight = gather(pass->weights, columns + k * PLR_GROUP_SIZE, n_lanes);
+        store_numbers(state, &relevance);
+        store_numbers(state + SAMPLES, &weight);
         store_numbers(state + 2 * SAMPLES, &reward);
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
@@ -289,16 +256,9 @@ static void backward(pl_rank_groups *pass, const int32_t *columns, size_t n_lane
 
 static void forward(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
-    const int some_unplaced = pass->cutoff < pass->n_items;
-    memset(pass->left, 0, sizeof pass->left);
-    if (some_unplaced)
-        sum_unplaced(pass, columns, n_lanes);
-    set_unused(pass->left, n_lanes, NOTHING_SHARED);
     for_samples(forward_some, pass, columns, n_lanes);
-    set_unused(pass->direct, n_lanes, 0.0);
-    set_unused(pass->risk, n_lanes, 0.0);
-    if (some_unplaced)
-        add_unplaced(pass);
+    if (pass->cutoff < pass->n_items)
+        add_unplaced(pass, n_lanes);
 }
 
 static void add_common_part(const pl_rank_groups *pass, double direct, double risk, double denominator)

@@ -18,15 +18,20 @@ typedef struct {
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
     double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
     double first_reward[PLR_GROUP_SIZE]; /* and of the reward from rank 1 on; all by `backward` */
-    int8_t *unplaced;              /* (n_items, 16) -1 where a ranking does not place the item, else 0 */
-    double left[PLR_GROUP_SIZE];   /* S_{K+1} of each ranking; */
-    double direct[PLR_GROUP_SIZE]; /* DR_K */
+    int8_t *unplaced;              /* (16, plr_marks(n_items)) -1 where a ranking does not place the item, else 0 */
+    double direct[PLR_GROUP_SIZE]; /* DR_K of each ranking */
     double risk[PLR_GROUP_SIZE];   /* and RI_K, by `forward` */
     double *states;                /* (cutoff, PLR_STATE, samples side by side) */
 } pl_rank_groups;
 
 #define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
 #define PLR_STATE 4 /* numbers of a rank: relevance and weight of its item, PR past it and S, by `forward` */
+
+/* Return the length of a row of marks, which whole registers read. */
+static inline size_t plr_marks(size_t n_items)
+{
+    return (n_items + 7) / 8 * 8;
+}
 
 typedef struct {
     /* Add n_lanes (1 to 16) rankings of columns (cutoff, 16). */

@@ -104,37 +104,17 @@ PLR_INLINE void vec_store_i32(int32_t *to, vec_i32 v)
     memcpy(to, &v, sizeof v);
 }
 
-/* Load sixteen bytes, each -1 or 0, as masks of doubles. */
-#define PLR_MASKS_OF_16 (16 / PLR_LANES)
-PLR_INLINE void vec_load_masks(vec_i64 masks[PLR_MASKS_OF_16], const int8_t *from)
+/* Load bytes, each -1 or 0, as masks of doubles. */
+PLR_INLINE vec_i64 vec_load_masks(const int8_t *from)
 {
 #if defined(PLR_ISA_AVX512)
-    PLR_UNROLL
-    for (int i = 0; i < PLR_MASKS_OF_16; i++)
-        masks[i] = (vec_i64)_mm512_cvtepi8_epi64(_mm_loadl_epi64((const __m128i *)(from + i * PLR_LANES)));
+    return (vec_i64)_mm512_cvtepi8_epi64(_mm_loadl_epi64((const __m128i *)from));
 #elif defined(PLR_ISA_AVX2)
-    PLR_UNROLL
-    for (int i = 0; i < PLR_MASKS_OF_16; i++) {
-        int32_t bytes;
-        memcpy(&bytes, from + i * PLR_LANES, sizeof bytes);
-        masks[i] = (vec_i64)_mm256_cvtepi8_epi64(_mm_cvtsi32_si128(bytes));
-    }
-#else
-    PLR_VECTOR(int8_t, 16) bytes, twice[2];
-    PLR_VECTOR(int16_t, 16) words;
-    PLR_VECTOR(int32_t, 16) numbers;
+    int32_t bytes;
     memcpy(&bytes, from, sizeof bytes);
-    twice[0] = __builtin_shufflevector(bytes, bytes, 0, 0, 1, 1, 2, 2, 3, 3, 4, 4, 5, 5, 6, 6, 7, 7);
-    twice[1] = __builtin_shufflevector(bytes, bytes, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13, 14, 14, 15, 15);
-    PLR_UNROLL
-    for (int i = 0; i < PLR_MASKS_OF_16; i += 2) {
-        memcpy(&words, &twice[i / 4], sizeof words);
-        words = i % 4 == 0 ? __builtin_shufflevector(words, words, 0, 0, 1, 1, 2, 2, 3, 3)
-                           : __builtin_shufflevector(words, words, 4, 4, 5, 5, 6, 6, 7, 7);
-        memcpy(&numbers, &words, sizeof numbers);
-        masks[i] = (vec_i64)__builtin_shufflevector(numbers, numbers, 0, 0, 1, 1);
-        masks[i + 1] = (vec_i64)__builtin_shufflevector(numbers, numbers, 2, 2, 3, 3);
-    }
+    return (vec_i64)_mm256_cvtepi8_epi64(_mm_cvtsi32_si128(bytes));
+#else
+    return (vec_i64){from[0], from[1]};
 #endif
 }
 
