@@ -1,4 +1,4 @@
-"""Docstrings, comments and descriptions of parameters open with a subject or a verb."""
+"""Docstrings, comments and descriptions of parameters open with a subject or a verb; lines fit into 120 columns."""
 
 import re
 from itertools import pairwise
@@ -47,3 +47,13 @@ def test_no_text_opens_with_a_fragment():
     found = {path.relative_to(ROOT): fragments(path.read_text()) for path in paths if path not in generated}
     assert len(found) > 250
     assert not {str(name): openers for name, openers in found.items() if openers}
+
+
+def test_lines_fit_into_120_columns():
+    """Ruff looks at Python; tables, formulas and links are not wrapped. Mutant: a longer line in a kernel's comment."""
+    paths = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "docs").rglob("*.rst")]
+    paths += [path for kind in ("h", "pyx", "pxd") for path in (ROOT / "plrank_fast").rglob(f"*.{kind}")]
+    paths += (ROOT / "plrank_fast" / "kernels").rglob("*.c")
+    lines = [(path.name, line) for path in paths for line in path.read_text().splitlines()]
+    assert len(lines) > 20_000
+    assert not [line for line in lines if len(line[1]) > 120 and not re.match(r"\||\$\$|.*http", line[1])]

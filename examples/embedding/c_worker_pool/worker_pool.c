@@ -86,7 +86,8 @@ static PyObject *sample(PyObject *self, PyObject *args)
     Py_RETURN_NONE;
 }
 
-static PyMethodDef methods[] = {{"sample", sample, METH_VARARGS, "Draw rankings of many queries."}, {NULL, NULL, 0, NULL}};
+static PyMethodDef methods[] = {
+    {"sample", sample, METH_VARARGS, "Draw rankings of many queries."}, {NULL, NULL, 0, NULL}};
 static struct PyModuleDef module = {
     PyModuleDef_HEAD_INIT, "worker_pool", NULL, -1, methods, NULL, NULL, NULL, NULL};
 

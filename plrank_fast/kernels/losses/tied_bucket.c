@@ -266,7 +266,8 @@ static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *
 {
     lanes slope = vec_all(0), second = vec_all(0);
     for (int k = 0; k < of->nodes; k += PLR_LANES) {
-        const lanes x = arrival(vec_all(of->weight[i]), vec_load(of->node + k)), part = vec_load(of->mass + k) * slope_of(x);
+        const lanes x = arrival(vec_all(of->weight[i]), vec_load(of->node + k));
+        const lanes part = vec_load(of->mass + k) * slope_of(x);
         slope += part;
         second += part * (1.0 - x);
     }

@@ -155,7 +155,8 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
         const lanes above = (double)(k - 1) - mean, below = -2.0 - above;
         const lanes d_open = vec_max_f64(below + 1.0, zero), d_next = vec_max_f64(vec_max_f64(below, above), zero);
-        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean), bernstein = variance + d_next * (1.0 / 3);
+        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean);
+        const lanes bernstein = variance + d_next * (1.0 / 3);
         const lanes s_next = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
         const lanes inverse = 1.0 / (s_open * s_next), tilt = d_next * s_open * inverse;
         const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d_next * tilt);
@@ -193,7 +194,8 @@ void bound_rule(const score_histogram *histogram, const panel_gains *gains, cons
         const lanes most_likely = largest_chance(sums.variance);
         const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
         lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
-        const lanes moving = gains->exposure ? (lanes){0} : rough_sqrt(square_of(points.t)) * sums.relevant * ranks.next;
+        const lanes moving = gains->exposure ? (lanes){0}
+                                             : rough_sqrt(square_of(points.t)) * sums.relevant * ranks.next;
         for (int order = 1; order <= derivatives; order++)
             norm[order] = rough_sqrt(sums.own[order]) * ranks.open + rough_sqrt(sums.others[order]) * moving;
         for (int order = 0; order <= derivatives; order++)

@@ -2,9 +2,9 @@
  *
  * A rule of n nodes on [-1, 1] errs by an integral around the ellipse whose semi-axes sum to e^eta, |E| <= (1 / 2 pi)
  * int |f(x)| |k_n(x)| |dx|, where the kernel k_n is at most 2 pi e^(-(2n + 1) eta) if n eta is at least 2.4
- * (docs/numerics.md). At a complex time |q_j| and |p_j| replace q_j and p_j, so P is at most C = prod_j (|p_j| + |q_j|) times the distribution of
- * the number N of arrivals with probabilities u_j = |p_j| / (|p_j| + |q_j|). With h_j = |w_j q_j| / (|p_j| + |q_j|) and
- * partial summation over ranks,
+ * (docs/numerics.md). At a complex time |q_j| and |p_j| replace q_j and p_j, so P is at most C = prod_j (|p_j| + |q_j|)
+ * times the distribution of the number N of arrivals with probabilities u_j = |p_j| / (|p_j| + |q_j|).
+ * With h_j = |w_j q_j| / (|p_j| + |q_j|) and partial summation over ranks,
  *
  *     |w_j q_j Y_j| <= C h_j sum_k |delta_k| P(N without j < k),
  *     |w_j q_j X_j| <= C h_j sum_i |rho_i| h_i sum_k |delta_k| P(N without i and j = k - 1).

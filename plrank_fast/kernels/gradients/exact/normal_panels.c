@@ -138,7 +138,8 @@ static int integrate_without_gaps(exact_problem *problem)
         problem->query_item[j] = j;
         problem->rho[j] = query->relevance[j] - problem->common;
     }
-    fill_histogram(problem->histogram, problem->f, problem->rho, D, (problem->lowest - problem->highest) * inverse_sigma);
+    const double lowest = (problem->lowest - problem->highest) * inverse_sigma;
+    fill_histogram(problem->histogram, problem->f, problem->rho, D, lowest);
     if (has_gap(problem->histogram, problem->K, NORMAL_GAP))
         return 0;
     integrate_chain(problem, D, 0, problem->K);

@@ -193,7 +193,8 @@ void plan_normal(const score_histogram *histogram, double n, double K, const tol
 
 void place_normal_nodes(const normal_plan *plan, intptr_t first, int count, double *time, double *weight)
 {
-    const double step = (plan->border[plan->sections] + 1) / (double)plan->nodes, reach = -2 * log(plan->accuracy) / plan->softness;
+    const double step = (plan->border[plan->sections] + 1) / (double)plan->nodes;
+    const double reach = -2 * log(plan->accuracy) / plan->softness;
     for (int i = 0; i < count; i += PLR_LANES) {
         lanes v;
         for (int lane = 0; lane < PLR_LANES; lane++)
