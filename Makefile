@@ -39,7 +39,7 @@ test: build  ## run the tests (TEST_WORKERS=2; TEST_FLAGS=... go to pytest)
 
 # These folders test the source and the numbers; the others start programs, train, or need other libraries.
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
-	$(BIN)/python -m pytest $(addprefix tests/,structure hand enumeration oracles invariants) $(TEST_FLAGS)
+	$(BIN)/python -m pytest $(addprefix tests/,structure hand enumeration references invariants) $(TEST_FLAGS)
 
 test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, ranx and Dask too, in an environment of their own
 	PYTHONPATH=$(CURDIR) $(VENV)/all/bin/python -m pytest \
@@ -53,7 +53,7 @@ LEVELS ?=
 # because clang has another OpenMP. They run in that folder: in this one, programs that they start would import the
 # other build. CLANG=clang-19 names a version.
 CLANG ?= clang
-CLANG_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py) \
+CLANG_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py $(addprefix invariants/test_,batch_driver.py long_queries.py) \
 	processes/test_threads.py processes/test_thread_probe.py)
@@ -116,7 +116,7 @@ wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="
 # ends the process, and pytest must not capture standard error, or the report would be lost. If SANITIZE_MODULES names
 # modules, the others are copied from this folder, without sanitizers.
 SANITIZE_MODULES ?=
-SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix oracles/test_,vector_math.py selection.py plrank_pass.py losses.py \
+SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py selection.py plrank_pass.py losses.py \
 	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_bounds.py) \
 	statistical/test_sampling.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py plain_arguments.py long_queries.py) processes/test_threads.py)

@@ -3,7 +3,7 @@
     structure     the source itself: its map, its imports, what stands once
     hand          numbers computed by hand or published: metrics, rank weights, offsets, random words, costs
     enumeration   without randomness: all rankings, quadrature over noise, error bounds of the exact gradient
-    oracles       numbers by slower code: reference implementations, differences, extended precision, sorting
+    references    numbers by slower code: reference implementations, differences, extended precision, sorting
     invariants    what must not matter: the other queries of a batch, empty ones, threads, rounds, magnitudes
     statistical   draws against their distribution, each test with its rate of false positives
     faults        bad and odd arguments, damaged files, memory that was not written, and what each is told

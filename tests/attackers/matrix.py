@@ -27,7 +27,7 @@ from tree import ROOT, Tree
 
 # Tests of numbers, threads and the memory of a call. The other folders test Python code on top of the same
 # kernels, or libraries, programs and files, and run with ``make test``.
-FOLDERS = ("hand", "enumeration", "oracles", "invariants", "statistical")
+FOLDERS = ("hand", "enumeration", "references", "invariants", "statistical")
 OUTCOMES = {"passed": r"(\d+) passed", "failed": r"(\d+) (?:failed|errors?)", "skipped": r"(\d+) (?:skipped|xfailed)"}
 WHICH = (
     "import platform, plrank_fast as plr; info = plr.build_info(); print(plr.__file__); "

@@ -35,13 +35,17 @@ _EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enume
 _HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
 _BATCHES = ["invariants/test_every_function.py", "invariants/test_batches.py"]
 _SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", *_BATCHES]
-_SAMPLERS = ["statistical/test_sampling.py", "statistical/test_samplers_exact.py"]
+_SAMPLERS = [
+    "statistical/test_sampling.py",
+    "statistical/test_samplers_exact.py",
+    "references/test_threshold_sampler.py",
+]
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
-    *("oracles/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),
+    *("references/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),
     *("processes/test_interrupts.py", "invariants/test_plain_arguments.py", "faults/test_argument_order.py"),
 ]
-_INTROSELECT = ["oracles/test_introselect.py"]
+_INTROSELECT = ["references/test_introselect.py"]
 _ARGUMENTS = ["invariants/test_plain_arguments.py"]
 
 _OTHERS = ["enumeration", *_BATCHES]
@@ -50,8 +54,8 @@ _OTHERS = ["enumeration", *_BATCHES]
 # modules that are not listed.
 TESTS = {
     "_core/gradients/exact": [*_EXACT, _HUNT, *_ARGUMENTS],
-    "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "oracles/test_plrank_pass.py", *_BATCHES],
-    "_core/gradients/pl_rank_groups": ["oracles/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
+    "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "references/test_plrank_pass.py", *_BATCHES],
+    "_core/gradients/pl_rank_groups": ["references/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
     "_core/gradients/conditional": ["enumeration/test_conditional.py", *_INTROSELECT, *_BATCHES],
     "_core/gradients/policy_gradient": [
         "enumeration/test_policy_gradient.py",
@@ -69,23 +73,23 @@ TESTS = {
         *_BATCHES,
         *_ARGUMENTS,
     ],
-    "_core/sampling/samplers": [*_SAMPLERS, *_INTROSELECT, "oracles/test_threshold_sampler.py", *_BATCHES, *_ARGUMENTS],
-    "_core/sampling/introselect": ["statistical/test_sampling.py", "oracles/test_selection.py", *_BATCHES],
+    "_core/sampling/samplers": [*_SAMPLERS, *_INTROSELECT, *_BATCHES, *_ARGUMENTS],
+    "_core/sampling/introselect": ["statistical/test_sampling.py", "references/test_selection.py", *_BATCHES],
     "_core/runtime/plain_arrays": [*_ARGUMENTS, *_BATCHES],
     "_core/runtime/arguments": [*_ARGUMENTS, *_BATCHES],
     "_core/random/key": _ARGUMENTS,
-    "_core/random/selection": ["oracles/test_selection.py", "statistical/test_sampling.py"],
-    "_core/random/stream": ["oracles/test_introselect.py", "hand/test_random_streams.py"],
+    "_core/random/selection": ["references/test_selection.py", "statistical/test_sampling.py"],
+    "_core/random/stream": ["references/test_introselect.py", "hand/test_random_streams.py"],
     "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_magnitudes.py"],
     "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
     "_core/ranking/metrics": [
         "hand/test_metrics.py",
-        "oracles/test_losses.py",
+        "references/test_losses.py",
         "enumeration/test_pl_rank.py",
         *_ARGUMENTS,
     ],
-    "_core/runtime/simd": ["oracles/test_vector_math.py"],
+    "_core/runtime/simd": ["references/test_vector_math.py"],
     "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
     "_core/runtime/magnitudes": ["invariants/test_magnitudes.py"],

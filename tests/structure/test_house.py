@@ -172,7 +172,7 @@ def test_reading_order_of_the_exact_kernel():
 
 
 def test_every_test_stands_in_a_folder_that_conftest_describes():
-    """Mutants: ``test_faults.py`` left in ``tests``; ``oracles`` left out of the list; two files of the same name."""
+    """Mutants: ``test_faults.py`` left in ``tests``; ``references`` not in the list; two files of the same name."""
     tests = ROOT / "tests"
     listed, _, _ = (tests / "conftest.py").read_text().partition("\n\nA test")
     described = re.findall(r"^    (\w+)  ", listed, re.MULTILINE)

@@ -1,5 +1,5 @@
 /* Elementary functions of vectors: exponentials, logarithms, normal distribution, sine and cosine.
- * tests/oracles/test_vector_math.py checks the error bounds stated here at every SIMD level.
+ * tests/references/test_vector_math.py checks the error bounds stated here at every SIMD level.
  *
  * These functions replace a library: inlined into the loops that use them, they keep their constants in registers,
  * overlap with the surrounding work and are compiled for one level like everything else, and wheels need not bundle a
