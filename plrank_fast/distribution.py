@@ -351,11 +351,11 @@ def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest:
 
     The order of a subset of items in a Plackett-Luce ranking is a Plackett-Luce ranking of the subset.
     """
-    place = np.empty(mode.size, dtype=np.int64)
-    place[mode] = np.arange(mode.size)
+    position = np.empty(mode.size, dtype=np.int64)
+    position[mode] = np.arange(mode.size)
     rows, columns, rank = np.arange(rank.size), np.arange(first.shape[1] - 1), rank[:, np.newaxis]
-    other = first[rows, np.argmax(place[first] > rank, axis=1)][:, np.newaxis]
-    left_over = (place[rest] >= rank) & (rest != other)
+    other = first[rows, np.argmax(position[first] > rank, axis=1)][:, np.newaxis]
+    left_over = (position[rest] >= rank) & (rest != other)
     below = np.take_along_axis(rest, np.argsort(~left_over, axis=1, kind="stable"), axis=1)
     below = np.take_along_axis(below, np.maximum(columns - rank - 1, 0), axis=1)
     return np.where(columns < rank, mode[columns], np.where(columns == rank, other, below))

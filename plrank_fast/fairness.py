@@ -236,10 +236,10 @@ def _absolute(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tup
         mass = np.concatenate([np.zeros((queries.size, 1)), np.cumsum(m, axis=1)], axis=1)
         # Find where each run of equal ratios begins, and where the next one does.
         changes = ratio[:, 1:] != ratio[:, :-1]
-        place = np.arange(1, n_docs)
+        position = np.arange(1, n_docs)
         begin, end = np.zeros(ratio.shape, dtype=np.intp), np.full(ratio.shape, n_docs)
-        begin[:, 1:] = np.maximum.accumulate(np.where(changes, place, 0), axis=1)
-        end[:, :-1] = np.minimum.accumulate(np.where(changes, place, n_docs)[:, ::-1], axis=1)[:, ::-1]
+        begin[:, 1:] = np.maximum.accumulate(np.where(changes, position, 0), axis=1)
+        end[:, :-1] = np.minimum.accumulate(np.where(changes, position, n_docs)[:, ::-1], axis=1)[:, ::-1]
         below = np.take_along_axis(mass, begin, axis=1)
         above = mass[:, -1:] - np.take_along_axis(mass, end, axis=1)
         slope = np.where((e == 0.0) & (m == 0.0), 0.0, below - above) * 2.0 / (n_docs * (n_docs - 1))

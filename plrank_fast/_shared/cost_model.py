@@ -42,10 +42,10 @@ def nanoseconds(method: str, lengths: IntArray, cutoff: int) -> FloatArray:
     table = np.log(np.asarray(NANOSECONDS[method], dtype=np.float64))
     known = np.log(np.asarray(LENGTHS, dtype=np.float64))
     at = np.log(np.maximum(lengths, 1.0))
-    by_length = np.array([np.interp(at, known, column) for column in table.T])  # (cutoffs, queries)
-    place = np.interp(np.log(max(cutoff, 1)), np.log(CUTOFFS), np.arange(len(CUTOFFS)))
-    low = min(int(place), len(CUTOFFS) - 2)
-    per_document = (low + 1 - place) * by_length[low] + (place - low) * by_length[low + 1]
+    by_length = np.array([np.interp(at, known, logarithms) for logarithms in table.T])  # (cutoffs, queries)
+    column = np.interp(np.log(max(cutoff, 1)), np.log(CUTOFFS), np.arange(len(CUTOFFS)))
+    low = min(int(column), len(CUTOFFS) - 2)
+    per_document = (low + 1 - column) * by_length[low] + (column - low) * by_length[low + 1]
     return lengths * np.exp(per_document)
 
 

@@ -89,15 +89,15 @@ cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil:
     cdef double sample[32]
     cdef int32_t places[32]
     cdef double share = <double>k / <double>n
-    cdef double place = ceil(33.0 * (share + 2.0 * sqrt(share * (1.0 - share) / 32.0)))
+    cdef double wanted = ceil(33.0 * (share + 2.0 * sqrt(share * (1.0 - share) / 32.0)))
     cdef intp_t i
-    if not place <= 24.0:
+    if not wanted <= 24.0:
         return INFINITY
     for i in range(32):
         sample[i] = keys[(i * n) >> 5]
         places[i] = <int32_t>i
     kernels.sort_short(sample, places, 32)
-    return sample[<intp_t>place - 1]
+    return sample[<intp_t>wanted - 1]
 
 
 cdef double median_of_medians(double *keys, int32_t *items, intp_t n) noexcept nogil:
