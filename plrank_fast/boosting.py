@@ -30,10 +30,9 @@ from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._shared.cost_model import nanoseconds
 from plrank_fast._shared.methods import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
 from plrank_fast._shared.parameters import documented, with_parameters
-from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.metrics import dcg
 from plrank_fast.probabilities import expected_metric
-from plrank_fast.rank_weights import dcg_weights, gains
+from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray, IntArray
 
 Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
@@ -70,11 +69,6 @@ class Workers:
     def __call__(self, *_: Any) -> Any:
         """Refuse to be called by a library that needs an adapter."""
         validation.of_type(False, "an objective or metric that a library calls", ADAPTERS, type(self).__name__)
-
-    def _mean(self, values: FloatArray) -> float:
-        """Compute the mean over all values of all processes, 0 if there are none."""
-        total, number = self._added(np.array([values.sum(), values.size], dtype=np.float64))
-        return float(total / number) if number else 0.0
 
 
 class BoostingObjective(Workers):
@@ -208,9 +202,10 @@ class BoostingObjective(Workers):
             round_number = data.rounds.next(scores_, self.first_round)
         seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
         gradient, curvature = self._raw_derivatives(scores_, data, seed)
-        unit = self._mean(curvature)
-        if unit == 0.0:  # nothing to learn
+        total, number = self._added(np.array([curvature.sum(), curvature.size]))
+        if total == 0.0:  # nothing to learn
             return np.zeros_like(gradient), np.full_like(gradient, LEAST_CURVATURE / self.shrinkage)
+        unit = total / number
         gradient /= -unit * self.shrinkage
         curvature /= unit * self.shrinkage
         curvature += LEAST_CURVATURE / self.shrinkage
@@ -229,21 +224,17 @@ class BoostingObjective(Workers):
         self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence
     ) -> tuple[FloatArray, FloatArray]:
         """Compute the gradient of the metric, to ascend, and a curvature that is not negative."""
-        if self.curvature == "hessian":
-            ascent, diagonal = self._estimate(scores, data, seed, hessian=True)
-            return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
-        ascent = self._estimate(scores, data, seed)
-        return ascent, np.abs(ascent)
-
-    def _estimate(self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence, hessian: bool = False) -> Any:
-        batch: dict[str, Any] = {"offsets": data.offsets, "n_threads": self.n_threads}
-        if hessian:
-            batch["hessian"] = True
-        if data.method == EXACT:
-            return pl_rank_exact(scores, data.target, data.rank_weights, rtol=self.rtol, **batch)
         method = ESTIMATORS[data.method]
-        batch |= {"n_samples": self.n_samples or method.n_samples, "rng": seed}
-        return method.function(scores, data.target, data.rank_weights, **batch)
+        options: dict[str, Any] = {"offsets": data.offsets, "n_threads": self.n_threads}
+        if data.method == EXACT:
+            options["rtol"] = self.rtol
+        else:
+            options |= {"n_samples": self.n_samples or method.n_samples, "rng": seed}
+        if self.curvature == "gradient":
+            ascent = method.function(scores, data.target, data.rank_weights, **options)
+            return ascent, np.abs(ascent)
+        ascent, diagonal = method.function(scores, data.target, data.rank_weights, hessian=True, **options)
+        return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
 
     def _data_set(
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
@@ -383,7 +374,7 @@ def _rank_weights(cutoff: int | None, rank_weights: FloatArray | None, offsets: 
     """Return the rank weights given, or those of DCG, at most as many as the longest query has documents."""
     if rank_weights is not None:
         return rank_weights
-    return dcg_weights(min(DEFAULT_CUTOFF if cutoff is None else cutoff, max(1, validation.longest_list(offsets))))
+    return dcg_weights_of_lists(DEFAULT_CUTOFF if cutoff is None else cutoff, offsets)
 
 
 def _factor_of_queries(

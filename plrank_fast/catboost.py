@@ -70,10 +70,10 @@ def train(
     Parameters
     ----------
     parameters : dict
-        Parameters of ``catboost.CatBoost`` by any of their names. ``loss_function``, ``eval_metric``, ``iterations``
-        and ``early_stopping_rounds`` may be given here or passed as ``objective``, ``metric``, ``num_boost_round`` and
-        ``early_stopping_rounds``. By default ``learning_rate`` is 0.1, ``l2_leaf_reg`` the objective's shrinkage, and
-        nothing is printed.
+        Parameters of ``catboost.CatBoost`` by any of their names, but those that only apply to whole models.
+        ``loss_function``, ``eval_metric``, ``iterations`` and ``early_stopping_rounds`` may be given here or passed as
+        ``objective``, ``metric``, ``num_boost_round`` and ``early_stopping_rounds``. By default ``learning_rate`` is
+        0.1, ``l2_leaf_reg`` the objective's shrinkage, and nothing is printed.
     pool : catboost.Pool
         Documents with labels and ``group_id``. Weights, if it has any, must be the same for all documents of a query.
         Scores start from its ``baseline``. It is not changed.
@@ -100,11 +100,6 @@ def train(
 
     Raises
     ------
-    ImportError
-        If CatBoost is not installed.
-    TypeError, ValueError
-        If an argument is not as described, a parameter cannot apply to single trees, or a pool has no
-        groups.
     catboost.CatBoostError
         If CatBoost refuses a parameter, or a parameter is given by two names.
 
@@ -176,7 +171,7 @@ def cv(
     Parameters
     ----------
     fold_count : int
-        Number of folds, each of which is the test set once.
+        Number of folds, at most that of queries. Each is the test set once.
     partition_random_seed : int
         Seed of the assignment of queries to folds.
     **options
@@ -186,11 +181,6 @@ def cv(
     -------
     dict of str to ndarray, shape (num_boost_round,)
         Mean and standard deviation of the metric over the folds: "test-ndcg_plrank@10-mean" and "-std".
-
-    Raises
-    ------
-    ImportError, TypeError, ValueError, catboost.CatBoostError
-        If `train` raises them, or if there are fewer queries than folds.
     """
     _, offsets, _, _ = _read(pool, None)
     folds = validation.count(fold_count, "fold_count", 2, offsets.size - 1)

@@ -46,13 +46,6 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     tuple
         ``qid`` and the collections; the same objects if no query is split.
 
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    ValueError
-        If a collection has other partitions than ``qid``, or a query returns after others.
-
     Examples
     --------
     >>> import dask.array as da, numpy as np
@@ -90,13 +83,6 @@ def group_sizes(qid: Any) -> Any:
     -------
     dask Array of int64, shape (n_queries,)
         Numbers of documents, in the partitions of ``qid``.
-
-    Raises
-    ------
-    ImportError
-        If Dask is not installed.
-    ValueError
-        If a query is split between partitions, or returns after others.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._shared import methods
-from plrank_fast._shared.parameters import documented
+from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
 KINDS = ("squared", "absolute")
@@ -129,7 +129,7 @@ def disparity(
     return (_squared if kind == "squared" else _absolute)(exposure_, merit_, offsets_)
 
 
-@documented
+@with_parameters(disparity.__doc__)
 def disparity_gradient(
     scores: ArrayLike,
     merit: ArrayLike,
@@ -147,10 +147,6 @@ def disparity_gradient(
 
     Parameters
     ----------
-    merit : array_like, shape (n_docs,)
-        Merit of each document, to which its exposure should be proportional; not negative.
-    kind : {"squared", "absolute"}
-        Disparity of a pair: the square, or the absolute value, of E_i m_j - E_j m_i.
     method : str
         Gradient estimator, by any name that ``value_and_gradient`` takes. "pl_rank_exact" uses exact exposures. The
         others estimate the exposures from rankings of their own, so that the gradient of the "squared" disparity is

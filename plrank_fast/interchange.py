@@ -17,9 +17,10 @@ documented = with_parameters(
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
     qids : iterable, one for each query, optional
-        Names of the queries in this order, turned into strings; "0", "1", ... by default.
+        Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
     docids : iterable, one for each document, optional
-        Names of the documents in this order, turned into strings; "0", "1", ... in each query by default.
+        Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
+        query by default.
     """
 )
 
@@ -101,11 +102,6 @@ def from_run(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described, a name occurs twice, or a document is missing.
 
     Examples
     --------

@@ -39,12 +39,6 @@ OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")
 class Objective(BoostingObjective):
     """An objective for ``lightgbm.train``, ``lightgbm.cv`` and ``LGBMRanker(objective=...)``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an option is not as described; and, in training, if the data set has no groups, or weights that differ within
-        a query.
-
     Warns
     -----
     UserWarning

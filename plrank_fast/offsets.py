@@ -24,14 +24,6 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
     ndarray, shape (n_queries + 1,), int64
         Documents of query q are those from ``offsets[q]`` up to ``offsets[q + 1]``.
 
-    Raises
-    ------
-    TypeError
-        If ``qid`` holds anything else, or more than one kind of it.
-    ValueError
-        If a query returns after another one has begun, an identifier is missing or not whole, or ``qid`` is not
-        1-dimensional.
-
     Notes
     -----
     Neighbours are compared in O(n_docs) time. The check that no query returns takes O(n_queries) memory and no sorting.

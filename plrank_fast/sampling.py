@@ -54,11 +54,6 @@ def sample_rankings(
         shorter. Only documents with a score above -inf count in these lengths: a ranking ends early if fewer than
         ``cutoff`` of them exist (``numpy.random.Generator.choice`` raises an error then).
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an argument is not as described; the message names it. Nothing is drawn from ``rng`` then.
-
     Notes
     -----
     The cost is O(D + K log K) per ranking; with "alias" O(K) per ranking and O(D) per query. Source: Gumbel (1954);

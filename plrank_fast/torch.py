@@ -253,9 +253,6 @@ def plackett_luce_loss(
     rng : None, torch.Generator or int
         Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
         sets.
-    first_query : int
-        Number of the first query in the numbering of random streams. With it, the parts of a batch, on one process
-        or several with the same ``rng=seed``, have the random numbers of the whole.
 
     Returns
     -------

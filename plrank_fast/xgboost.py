@@ -45,11 +45,6 @@ class _Workers(Workers):
 class Objective(_Workers, BoostingObjective):
     """An objective for ``xgboost.train(obj=...)`` and ``xgboost.cv``.
 
-    Raises
-    ------
-    TypeError, ValueError
-        If an option is not as described; and, in training, if the matrix has no groups.
-
     Warns
     -----
     UserWarning

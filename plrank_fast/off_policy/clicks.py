@@ -81,14 +81,10 @@ def simulate_clicks(
 
     Parameters
     ----------
-    rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
-        The rankings shown; each may end early, with -1 after its last item.
     relevance : array_like, shape (n_docs,)
         Probability that a user who looks at a document clicks on it, from 0 to 1.
     examination : array_like, shape (K,)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
-    noise : array_like, shape (K,), optional
-        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns both.
 
     Returns
     -------
@@ -158,8 +154,6 @@ def relevance_from_clicks(
         Exact exposures E, ``item_propensities(logging_scores, examination)``.
     examination : array_like, shape (K,), optional
         Probability that a user looks at each rank; only ``predicted`` needs it.
-    noise : array_like, shape (K,), optional
-        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns both.
     predicted : array_like, shape (n_docs,), optional
         Predicted relevance p, such as the estimate of a regression; an accurate one reduces the variance.
 

@@ -29,6 +29,8 @@ documented = with_parameters(
         Probability with which each ranking was shown, 2.2e-308 or more.
     logging_scores : array_like, shape (n_docs,)
         Log-weights of the Plackett-Luce policy that made the log.
+    noise : array_like, shape (K,), optional
+        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns it and ``examination``.
     clip : float, optional
         Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
