@@ -248,7 +248,7 @@ def pl_rank_exact(
         diagonal has the corresponding bound. Below 1e-10 rounding errors would dominate. If ``sigma`` is not 1, the
         bounds hold for sigma times the gradient and sigma squared times the Hessian diagonal.
     hessian : bool
-        Whether to compute the diagonal of the Hessian too, which takes about a quarter more nodes. Do not pass it to
+        Whether to compute the diagonal of the Hessian too, which takes 1.1 to 1.2 times as long. Do not pass it to
         boosted trees as their curvature: see the notes.
 
     Returns
@@ -282,10 +282,10 @@ def pl_rank_exact(
     objective of SoftRank without its assumption of independence.
 
     The cost is O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and
-    for K near D. Normal noise takes 1.2 to 2.7 times as long as Gumbel noise up to 316 documents, and more for longer
-    lists: nine times at D = 1000, K = 10, where for Gumbel noise documents of small weight share their cost. Threads
-    share the queries of a batch, and the nodes and documents of a long query. Results are bit-identical for any number
-    of threads and whatever the other queries of the batch are; they may differ from one SIMD level to another.
+    for K near D. Normal noise takes up to four times as long as Gumbel noise up to 316 documents, and more for longer
+    lists, where for Gumbel noise documents of small weight share their cost. Threads share the queries of a batch, and
+    the nodes and documents of a long query. Results are bit-identical for any number of threads and whatever the other
+    queries of the batch are; they may differ from one SIMD level to another.
 
     The Hessian diagonal is indefinite, and at equal scores, where boosting starts, it sums to 0 over each query. If it
     is passed to LightGBM or XGBoost, with either sign, no tree ever splits, and neither library warns. Pass the
