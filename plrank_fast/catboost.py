@@ -12,7 +12,6 @@ and ``l2_leaf_reg`` is in units of average documents by CatBoost's own definitio
 
 from __future__ import annotations
 
-from functools import cache
 from inspect import signature
 from typing import Any
 
@@ -24,6 +23,8 @@ from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
+
+catboost = import_extra("catboost", "catboost")
 
 GROUPS = "pass group_id= to catboost.Pool"
 
@@ -107,7 +108,6 @@ def train(
     -----
     Every tree is a call of CatBoost, which takes a few to some tens of milliseconds more than in CatBoost's own loop.
     """
-    catboost = import_extra("catboost", "catboost")
     given = {"num_boost_round": num_boost_round, "objective": objective, "eval_metric": metric}
     given |= {"early_stopping_rounds": early_stopping_rounds}
     settings = _settings(parameters, {name: value for name, value in given.items() if value is not None})
@@ -117,7 +117,6 @@ def train(
     if patience is not None or use_best:
         validation.given(eval_pool, "eval_pool", " for early_stopping_rounds and use_best_model")
     seed, threads = settings.pop("random_seed"), settings.get("thread_count", -1)
-    new_tree = _model_without_importances()
     labels, offsets, weights, scores = _read(pool, init_model)
     evaluation = None if eval_pool is None else _read(eval_pool, init_model)
     history: list[float] = [] if evals_result is None else evals_result.setdefault(metric.name, [])
@@ -136,7 +135,7 @@ def train(
         for row, value in zip(baseline, (labels + gradient / curvature).tolist(), strict=True):
             row[0] = value  # the residual is label less baseline
         steps._set_baseline(baseline)
-        tree = new_tree({**settings, **ONE_TREE, "random_seed": seed + number})
+        tree = _Tree({**settings, **ONE_TREE, "random_seed": seed + number})
         tree.fit(steps)
         trees.append(tree)
         scores += _values(tree, steps, threads)
@@ -202,7 +201,7 @@ def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, An
             name not in parameters, f"{name} must be given once, got it as an argument and in parameters"
         )
     settings = {name: value for name, value in (parameters | given).items() if value is not None}
-    import_extra("catboost.core", "catboost")._process_synonyms(settings)
+    catboost.core._process_synonyms(settings)
     objective = settings.setdefault("loss_function", BoostingObjective())
     metric = settings.setdefault("eval_metric", RankingMetric())
     validation.of_type(isinstance(objective, BoostingObjective), "objective", "a BoostingObjective", repr(objective))
@@ -222,20 +221,16 @@ def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, An
     return settings
 
 
-@cache
-def _model_without_importances() -> Any:
-    """Return a class of models whose ``fit`` ends when the tree is grown.
+class _Tree(catboost.CatBoost):  # type: ignore[misc, name-defined]
+    """A model whose ``fit`` ends when the tree is grown.
 
     CatBoost's own ``fit`` goes on to compute the importances of the features, for which it starts and ends a team of
     threads, whatever ``thread_count`` is. That costs little once for each model, but not once for each tree, and on a
     busy machine its wait for the threads has been seen to last forever.
     """
 
-    class Model(import_extra("catboost", "catboost").CatBoost):  # type: ignore[misc]
-        def get_feature_importance(self, *_: Any, **__: Any) -> None:
-            return None
-
-    return Model
+    def get_feature_importance(self, *_: Any, **__: Any) -> None:
+        return None
 
 
 def _values(tree: Any, pool: Any, threads: int) -> FloatArray:
@@ -255,48 +250,41 @@ def _read(pool: Any, init_model: Any) -> tuple[FloatArray, IntArray, FloatArray 
     return labels, offsets, weights, baseline.ravel() if baseline.size else np.zeros(labels.size)
 
 
-@cache
-def _ranker() -> Any:
-    """Return the class of the rankers, whose definition needs CatBoost."""
-    catboost = import_extra("catboost", "catboost")
+class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
+    """A ``catboost.CatBoostRanker`` whose ``fit`` calls `train`, with the interface of scikit-learn.
 
-    class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
-        """A ``catboost.CatBoostRanker`` whose ``fit`` calls `train`, with the interface of scikit-learn.
+    Parameters
+    ----------
+    loss_function : BoostingObjective, optional
+        ``BoostingObjective()`` by default.
+    eval_metric : RankingMetric, optional
+        ``RankingMetric()`` by default.
+    **parameters
+        Parameters of ``catboost.CatBoostRanker`` that `train` takes.
+    """
 
-        Parameters
-        ----------
-        loss_function : BoostingObjective, optional
-            ``BoostingObjective()`` by default.
-        eval_metric : RankingMetric, optional
-            ``RankingMetric()`` by default.
-        **parameters
-            Parameters of ``catboost.CatBoostRanker`` that `train` takes.
-        """
+    def __init__(self, **parameters: Any) -> None:
+        catboost.CatBoost.__init__(self, parameters)
 
-        def __init__(self, **parameters: Any) -> None:
-            catboost.CatBoost.__init__(self, parameters)
+    def get_params(self, **_: Any) -> dict[str, Any]:
+        """Return the parameters themselves, which ``sklearn.base.clone`` needs; CatBoost's own returns copies."""
+        return dict(self._init_params)
 
-        def get_params(self, **_: Any) -> dict[str, Any]:
-            """Return the parameters themselves, which ``sklearn.base.clone`` needs; CatBoost's own returns copies."""
-            return dict(self._init_params)
-
-        def fit(
-            self, X: Any, y: Any = None, group_id: Any = None, *, eval_set: Any = None,
-            early_stopping_rounds: int | None = None, init_model: Any = None, **pool_options: Any,
-        ) -> Any:  # fmt: skip
-            """Fit to a ``catboost.Pool``, or to the arguments of one; ``eval_set`` is a pool."""
-            pool = X if isinstance(X, catboost.Pool) else catboost.Pool(X, y, group_id=group_id, **pool_options)
-            trained = train(
-                self.get_params(), pool, eval_pool=eval_set, early_stopping_rounds=early_stopping_rounds,
-                init_model=init_model,
-            )  # fmt: skip
-            return self.load_model(blob=trained._serialize_model())
-
-    Ranker.__qualname__ = "Ranker"  # where pickle finds it
-    return Ranker
-
-
-def __getattr__(name: str) -> Any:
-    if name == "Ranker":
-        return _ranker()
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        group_id: Any = None,
+        *,
+        eval_set: Any = None,
+        early_stopping_rounds: int | None = None,
+        init_model: Any = None,
+        **pool_options: Any,
+    ) -> Any:
+        """Fit to a ``catboost.Pool``, or to the arguments of one; ``eval_set`` is a pool."""
+        pool = X if isinstance(X, catboost.Pool) else catboost.Pool(X, y, group_id=group_id, **pool_options)
+        trained = train(
+            self.get_params(), pool, eval_pool=eval_set, early_stopping_rounds=early_stopping_rounds,
+            init_model=init_model,
+        )  # fmt: skip
+        return self.load_model(blob=trained._serialize_model())

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import catboost as plrank_catboost
 from plrank_fast import lightgbm as plrank_lightgbm
 from plrank_fast import xgboost as plrank_xgboost
 from plrank_fast.boosting import BoostingObjective, RankingMetric
@@ -32,6 +31,7 @@ def xgboost():
 
 @pytest.fixture
 def catboost():
+    pytest.importorskip("plrank_fast.catboost", exc_type=ImportError)
     return pytest.importorskip("catboost")
 
 
@@ -423,7 +423,7 @@ class TestCatBoost:
         start = np.random.default_rng(0).normal(size=TRAIN.n_docs).astype(np.float32).astype(np.float64)
         pool = self.pool(catboost, baseline=start[:, np.newaxis])
         objective = BoostingObjective(method="exact")
-        model = plrank_catboost.train(CATBOOST | {"learning_rate": 0.5}, pool, 2, objective=objective)
+        model = plr.catboost.train(CATBOOST | {"learning_rate": 0.5}, pool, 2, objective=objective)
         scores = start.copy()
         leaves, values = model.calc_leaf_indexes(TRAIN.features), model.get_leaf_values().reshape(2, -1)
         for number in range(2):
@@ -447,7 +447,7 @@ class TestCatBoost:
         monkeypatch.setattr(
             base, "_base_calc_leaf_indexes", lambda *given: asked.append(given[-2]) or leaves(*given)
         )  # fmt: skip
-        model = plrank_catboost.train(CATBOOST, self.pool(catboost), 2, eval_pool=self.pool(catboost, TEST))
+        model = plr.catboost.train(CATBOOST, self.pool(catboost), 2, eval_pool=self.pool(catboost, TEST))
         monkeypatch.undo()
         assert asked == [1] * 4
         assert type(model) is catboost.CatBoost
@@ -461,7 +461,7 @@ class TestCatBoost:
 
         weights = np.where(np.arange(SIZES.size) % 2, 1.0, 3.0)
         objective = RecordedObjective()
-        plrank_catboost.train(CATBOOST, self.pool(catboost, weight=np.repeat(weights, SIZES)), 1, objective=objective)
+        plr.catboost.train(CATBOOST, self.pool(catboost, weight=np.repeat(weights, SIZES)), 1, objective=objective)
         expected = BoostingObjective().derivatives(
             np.zeros(TRAIN.n_docs), TRAIN.labels, TRAIN.offsets, weights=weights
         )  # fmt: skip
@@ -469,7 +469,7 @@ class TestCatBoost:
         unequal = np.ones(TRAIN.n_docs)
         unequal[TRAIN.offsets[7] + 1] = 2.0
         with pytest.raises(ValueError, match=r"same for all documents of a query, got 2.0 at index"):
-            plrank_catboost.train(CATBOOST, self.pool(catboost, weight=unequal), 1)
+            plr.catboost.train(CATBOOST, self.pool(catboost, weight=unequal), 1)
 
     @pytest.mark.parametrize(
         "names",
@@ -487,10 +487,10 @@ class TestCatBoost:
         renamed = settings | {new: values.get(new, settings[old]) for new, old in names.items()}
         for old in names.values():
             del renamed[old]
-        expected, model = (plrank_catboost.train(given, self.pool(catboost)) for given in (settings, renamed))
+        expected, model = (plr.catboost.train(given, self.pool(catboost)) for given in (settings, renamed))
         assert model.tree_count_ == 5
         np.testing.assert_array_equal(model.predict(TEST.features), expected.predict(TEST.features))
-        coarse = plrank_catboost.train(renamed | {"border_count": 1}, self.pool(catboost))
+        coarse = plr.catboost.train(renamed | {"border_count": 1}, self.pool(catboost))
         assert max(map(len, coarse.get_borders().values())) == 1
 
     @pytest.mark.parametrize(
@@ -513,23 +513,21 @@ class TestCatBoost:
     def test_parameters_that_are_refused(self, catboost, parameters, options, error, message):
         """By name, and none is dropped in silence. Mutants: an entry missing in ``OF_MODELS``; AttributeError."""
         with pytest.raises(error, match=message):
-            plrank_catboost.train(CATBOOST | parameters, self.pool(catboost), **options)
+            plr.catboost.train(CATBOOST | parameters, self.pool(catboost), **options)
 
     def test_printed_rounds(self, catboost, capfd):
         """The metric's, and nothing of the trees. Mutant: ``verbose`` handed on to each tree."""
-        plrank_catboost.train(CATBOOST | {"verbose": 2}, self.pool(catboost), 5, eval_pool=self.pool(catboost, TEST))
+        plr.catboost.train(CATBOOST | {"verbose": 2}, self.pool(catboost), 5, eval_pool=self.pool(catboost, TEST))
         lines = capfd.readouterr().out.splitlines()
         assert [line.split(":")[0] for line in lines] == ["1", "3"]
         assert all("ndcg_plrank@10" in line for line in lines)
 
     def test_seeds_of_trees(self, catboost, monkeypatch):
         """They follow the number of the round. Mutants: the same for all trees; rounds counted from 0."""
-        seeds, tree = [], plrank_catboost._model_without_importances()
-        monkeypatch.setattr(
-            plrank_catboost, "_model_without_importances", lambda: lambda s: seeds.append(s["random_seed"]) or tree(s)
-        )
+        seeds, tree = [], plr.catboost._Tree
+        monkeypatch.setattr(plr.catboost, "_Tree", lambda s: seeds.append(s["random_seed"]) or tree(s))
         objective = BoostingObjective(first_round=3)
-        plrank_catboost.train(CATBOOST | {"random_seed": 5}, self.pool(catboost), 2, objective=objective)
+        plr.catboost.train(CATBOOST | {"random_seed": 5}, self.pool(catboost), 2, objective=objective)
         assert seeds == [8, 9]
 
     @pytest.mark.parametrize("baseline", [False, True])
@@ -540,7 +538,7 @@ class TestCatBoost:
 
         def train(rounds, init_model=None):
             pool, history = self.pool(catboost, **start), {}
-            return plrank_catboost.train(
+            return plr.catboost.train(
                 CATBOOST, pool, rounds, objective=BoostingObjective(method="cmc"),
                 init_model=init_model, eval_pool=pool, evals_result=history,
             ), history["ndcg_plrank@10"]  # fmt: skip
@@ -555,13 +553,13 @@ class TestCatBoost:
         an option left out."""
         pool, folds = self.pool(catboost), 3
         options = {"metric": RankingMetric(cutoff=3), "objective": BoostingObjective(cutoff=3)}
-        result = plrank_catboost.cv(CATBOOST, pool, 4, fold_count=folds, partition_random_seed=1, **options)
+        result = plr.catboost.cv(CATBOOST, pool, 4, fold_count=folds, partition_random_seed=1, **options)
         fold_of_query = np.random.default_rng(1).permutation(TRAIN.n_queries) % folds
         histories = []
         for fold in range(folds):
             rows = (fold_of_query == fold)[QUERY]
             history = {}
-            plrank_catboost.train(
+            plr.catboost.train(
                 CATBOOST, pool.slice(np.flatnonzero(~rows)), 4, eval_pool=pool.slice(np.flatnonzero(rows)),
                 evals_result=history, **options,
             )  # fmt: skip
@@ -569,13 +567,13 @@ class TestCatBoost:
         np.testing.assert_array_equal(result["test-ndcg_plrank@3-mean"], np.mean(histories, axis=0))
         np.testing.assert_array_equal(result["test-ndcg_plrank@3-std"], np.std(histories, axis=0, ddof=1))
         with pytest.raises(ValueError, match="fold_count must be at most 60, got 61"):
-            plrank_catboost.cv(CATBOOST, pool, 1, fold_count=61)
+            plr.catboost.cv(CATBOOST, pool, 1, fold_count=61)
 
     def test_ranker(self, catboost):
         """scikit-learn's manner: cloned, pickled, scored. Mutants: parameters of the trees lost; a model of its own."""
         base = pytest.importorskip("sklearn.base")
-        expected = plrank_catboost.train(CATBOOST, self.pool(catboost), 5).predict(TEST.features)
-        ranker = plrank_catboost.Ranker(loss_function=BoostingObjective(), iterations=5, **CATBOOST)
+        expected = plr.catboost.train(CATBOOST, self.pool(catboost), 5).predict(TEST.features)
+        ranker = plr.catboost.Ranker(loss_function=BoostingObjective(), iterations=5, **CATBOOST)
         for estimator in (ranker, base.clone(ranker), pickle.loads(pickle.dumps(ranker))):
             fitted = estimator.fit(TRAIN.features, TRAIN.labels, group_id=QUERY)
             assert fitted is estimator
@@ -583,13 +581,13 @@ class TestCatBoost:
             assert fitted.get_params().keys() == ranker.get_params().keys()
         np.testing.assert_array_equal(pickle.loads(pickle.dumps(ranker)).predict(TEST.features), expected)
         assert 0.0 < ranker.score(self.pool(catboost, TEST)) < 1.0
-        stopped = plrank_catboost.Ranker(iterations=100, **CATBOOST | {"learning_rate": 0.5}).fit(
+        stopped = plr.catboost.Ranker(iterations=100, **CATBOOST | {"learning_rate": 0.5}).fit(
             self.pool(catboost), eval_set=self.pool(catboost, TEST), early_stopping_rounds=4
         )
         assert stopped.tree_count_ < 90
         start = {"baseline": -3.0 * TRAIN.labels[:, np.newaxis]}
         other = base.clone(ranker).fit(TRAIN.features, TRAIN.labels, group_id=QUERY, **start).predict(TEST.features)
-        expected = plrank_catboost.train(CATBOOST, self.pool(catboost, **start), 5).predict(TEST.features)
+        expected = plr.catboost.train(CATBOOST, self.pool(catboost, **start), 5).predict(TEST.features)
         np.testing.assert_array_equal(other, expected)
         more = base.clone(ranker).fit(self.pool(catboost), init_model=ranker)
         assert more.tree_count_ == 10
@@ -599,7 +597,7 @@ class TestCatBoost:
             def evaluate(self, scores, labels, offsets=None, *, weights=None):
                 return 0.5
 
-        model = plrank_catboost.train(
+        model = plr.catboost.train(
             CATBOOST, self.pool(catboost), 9, eval_pool=self.pool(catboost, TEST), metric=Constant(),
             early_stopping_rounds=2,
         )  # fmt: skip
@@ -611,7 +609,7 @@ class TestCatBoost:
         weights, history = np.arange(1.0, TEST_SIZES.size + 1), {"ndcg_plrank@10": [2.0]}
 
         def train(**parameters):
-            return plrank_catboost.train(
+            return plr.catboost.train(
                 CATBOOST | {"learning_rate": 0.5, **parameters}, self.pool(catboost), 100, early_stopping_rounds=4,
                 eval_pool=self.pool(catboost, TEST, weight=np.repeat(weights, TEST_SIZES)), evals_result=history,
             )  # fmt: skip
@@ -624,9 +622,9 @@ class TestCatBoost:
 
     def test_without_groups(self, catboost):
         with pytest.raises(ValueError, match=r"no groups.*group_id="):
-            plrank_catboost.train({}, catboost.Pool(TRAIN.features, TRAIN.labels), 1)
+            plr.catboost.train({}, catboost.Pool(TRAIN.features, TRAIN.labels), 1)
         with pytest.raises(ValueError, match="eval_pool must be given for early_stopping_rounds"):
-            plrank_catboost.train({}, self.pool(catboost), 1, early_stopping_rounds=3)
+            plr.catboost.train({}, self.pool(catboost), 1, early_stopping_rounds=3)
 
     @pytest.mark.filterwarnings("ignore::UserWarning")
     def test_its_own_custom_objectives_see_no_queries(self, catboost):

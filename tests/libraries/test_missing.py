@@ -14,7 +14,7 @@ NEEDED = {
     "scipy": ("sklearn", "", "scikit-learn"),
     "lightgbm": ("lightgbm", "Objective()(None, None)", "lightgbm"),
     "xgboost": ("xgboost", "Objective()(None, None)", "xgboost"),
-    "catboost": ("catboost", "train({}, None)", "catboost"),
+    "catboost": ("catboost", "", "catboost"),
 }
 PROGRAM = """
 import importlib, json, sys
