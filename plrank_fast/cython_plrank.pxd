@@ -68,29 +68,15 @@ cdef int32_t plrank_ranking_log_prob(
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil
 cdef int32_t plrank_pl_rank_3(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
+    int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil
 
 cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil
 cdef int32_t plrank_pl_rank_cmc(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
-) noexcept nogil
-
-cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil
-cdef int32_t plrank_pl_rank_3_of_rankings(
-    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
-    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
-) noexcept nogil
-
-cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil
-cdef int32_t plrank_pl_rank_cmc_of_rankings(
-    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
-    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
+    int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil
 
 cdef int64_t plrank_pl_rank_exact_workspace(int64_t n_items, int64_t cutoff) noexcept nogil

@@ -45,8 +45,6 @@ cdef extern from *:
         F(strerror) F(stream_size) F(stream_init) F(stream_seek) F(samples_per_block) F(top_k_workspace) F(top_k)      \
         F(sample_rankings_workspace) F(sample_rankings) F(ranking_log_prob_workspace) F(ranking_log_prob)              \
         F(pl_rank_3_workspace) F(pl_rank_3) F(pl_rank_cmc_workspace) F(pl_rank_cmc)                                    \
-        F(pl_rank_3_of_rankings_workspace) F(pl_rank_3_of_rankings)                                                    \
-        F(pl_rank_cmc_of_rankings_workspace) F(pl_rank_cmc_of_rankings)                                                \
         F(pl_rank_exact_workspace) F(pl_rank_exact) F(rank_probabilities_workspace) F(rank_probabilities)              \
         F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)                                        \
         F(bucket_log_prob_workspace) F(bucket_log_prob)
@@ -362,10 +360,8 @@ cdef inline Estimator estimator_of(bint conditional, bint with_hessian) noexcept
     return hessian_estimator() if with_hessian else pl_rank_3_in_groups()
 
 
-cdef int64_t estimator_size(
-    bint conditional, bint drawn, int64_t n_items, int64_t cutoff, int64_t n_samples
-) noexcept nogil:
-    """Return the workspace of an estimator, with or without Hessian, for rankings that are ``drawn`` or given."""
+cdef int64_t estimator_size(bint conditional, int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
+    """Return the workspace of an estimator, with or without Hessian; its totals are longer than ``seen_bytes``."""
     cdef int32_t status = check_sizes(n_items, cutoff, n_samples)
     cdef Estimator alone = estimator_of(conditional, False)
     cdef Estimator with_hessian = estimator_of(conditional, True)
@@ -373,109 +369,72 @@ cdef int64_t estimator_size(
         return status
     cutoff = min(cutoff, n_items)
     return with_alignment(max(
-        <size_t>0 if drawn else seen_bytes(n_items),
-        max(query_workspace(&alone, n_items, cutoff, n_samples, drawn),
-            query_workspace(&with_hessian, n_items, cutoff, n_samples, drawn))))
+        query_workspace(&alone, n_items, cutoff), query_workspace(&with_hessian, n_items, cutoff)))
 
 
 cdef int32_t estimate(
-    bint conditional, bint drawn, void *stream, Source *source, const double *scores, const double *relevance,
-    int64_t n_items, const double *rank_weights, int64_t cutoff, double *gradient, double *hessian, void *workspace,
-    int64_t workspace_size
+    bint conditional, void *stream, const double *scores, const double *relevance, int64_t n_items,
+    const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings,
+    int64_t length, double *gradient, double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    """Estimate from rankings that ``stream`` draws, or from those of ``source``."""
-    cdef int64_t needed = estimator_size(conditional, drawn, n_items, cutoff, source.n_samples if drawn else 1)
+    cdef bint drawn = stream != NULL
+    cdef int64_t needed = estimator_size(conditional, n_items, cutoff, n_samples)
     cdef Stream content
     cdef Estimator estimator
     cdef Estimate query
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed)
-        or check_sizes(n_items, cutoff, source.n_samples)
         or (check_stream(stream, &content) if drawn else PLRANK_OK)
         or check_metric(scores, relevance, n_items, rank_weights, cutoff)
         or check_array(gradient, n_items))
-    if status == PLRANK_OK and drawn and not PLRANK_AUTO <= source.sampler <= PLRANK_THRESHOLD:
+    if status == PLRANK_OK and not PLRANK_AUTO <= sampler <= PLRANK_THRESHOLD:
         status = PLRANK_BAD_SAMPLER
-    if status == PLRANK_OK and not drawn:
-        status = check_rankings(
-            source.given, source.n_samples, source.length, min(cutoff, n_items), n_items, aligned(workspace))
+    if drawn:
+        rankings = NULL
+    elif status == PLRANK_OK:
+        status = check_rankings(rankings, n_samples, length, min(cutoff, n_items), n_items, aligned(workspace))
     if status != PLRANK_OK:
         return status
-    if drawn:
-        source.key = content.key
-        source.first_query = content.query
-        source.first_block = content.block
+    cdef Source source = Source(sampler, rankings, length, n_samples, &content.key[0], content.query, content.block)
     if n_items > 1 and cutoff > 0:
         query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(conditional, hessian != NULL)
-        estimate_query(&estimator, &query, source, 0, aligned(workspace))
+        estimate_query(&estimator, &query, &source, 0, aligned(workspace))
     else:
         # a single item has no gradient, and rounding must not give it one
         clear(gradient, n_items)
         clear(hessian, n_items)
     if drawn:
-        advance(stream, &content, n_items, source.n_samples)
+        advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
 
 
 cdef int64_t plrank_pl_rank_3_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(False, True, n_items, cutoff, n_samples)
+    return estimator_size(False, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_3(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
+    int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    cdef Source source = Source(sampler, NULL, 0, n_samples, NULL, 0, 0)
     return estimate(
-        False, True, stream, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
-        workspace_size)
-
-
-cdef int64_t plrank_pl_rank_3_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
-    return estimator_size(False, False, n_items, cutoff, 1)
-
-
-cdef int32_t plrank_pl_rank_3_of_rankings(
-    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
-    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
-) noexcept nogil:
-    cdef Source source = Source(PLRANK_AUTO, rankings, length, n_rankings, NULL, 0, 0)
-    return estimate(
-        False, False, NULL, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
-        workspace_size)
+        False, stream, scores, relevance, n_items, rank_weights, cutoff, n_samples, sampler, rankings, length,
+        gradient, hessian, workspace, workspace_size)
 
 
 cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
-    return estimator_size(True, True, n_items, cutoff, n_samples)
+    return estimator_size(True, n_items, cutoff, n_samples)
 
 
 cdef int32_t plrank_pl_rank_cmc(
     void *stream, const double *scores, const double *relevance, int64_t n_items, const double *rank_weights,
-    int64_t cutoff, int64_t n_samples, int32_t sampler, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
+    int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
+    double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    cdef Source source = Source(sampler, NULL, 0, n_samples, NULL, 0, 0)
     return estimate(
-        True, True, stream, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
-        workspace_size)
-
-
-cdef int64_t plrank_pl_rank_cmc_of_rankings_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
-    return estimator_size(True, False, n_items, cutoff, 1)
-
-
-cdef int32_t plrank_pl_rank_cmc_of_rankings(
-    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
-    const int32_t *rankings, int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-    void *workspace, int64_t workspace_size
-) noexcept nogil:
-    cdef Source source = Source(PLRANK_AUTO, rankings, length, n_rankings, NULL, 0, 0)
-    return estimate(
-        True, False, NULL, &source, scores, relevance, n_items, rank_weights, cutoff, gradient, hessian, workspace,
-        workspace_size)
+        True, stream, scores, relevance, n_items, rank_weights, cutoff, n_samples, sampler, rankings, length,
+        gradient, hessian, workspace, workspace_size)
 
 
 cdef int64_t plrank_stochastic_rank_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:

@@ -29,7 +29,7 @@ def check():
     for gradient, n_samples in zip(gradients, slices, strict=True):
         status = plrank.pl_rank_3(
             stream, doubles(scores), doubles(relevance), 24, doubles(theta), 5, n_samples, constants.PLRANK_NETWORK,
-            doubles(gradient), ffi.NULL, workspace, len(workspace),
+            ffi.NULL, 0, doubles(gradient), ffi.NULL, workspace, len(workspace),
         )  # fmt: skip
         assert status == 0, ffi.string(plrank.strerror(status))
     whole = plr.pl_rank_3(scores, relevance, theta, n_samples=500, sampler="network", rng=11)

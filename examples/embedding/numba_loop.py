@@ -25,7 +25,7 @@ def ascend(scores, relevance, rank_weights, key, steps, rate):
         if status == 0:
             status = pl_rank_cmc(
                 stream.ctypes, scores.ctypes, relevance.ctypes, n_items, rank_weights.ctypes, cutoff, 1, AUTO,
-                gradient.ctypes, 0, workspace.ctypes, workspace.size,
+                0, 0, gradient.ctypes, 0, workspace.ctypes, workspace.size,
             )  # fmt: skip
             scores += rate * gradient
     return status

@@ -38,7 +38,7 @@ def call_pl_rank_cmc(scores, relevance, theta, n_samples, choice, stream, out, r
         stream_seek(stream.ctypes, q, 0)
         pl_rank_cmc(
             stream.ctypes, scores[q].ctypes, relevance[q].ctypes, scores.shape[1], theta.ctypes, theta.size, n_samples,
-            choice, out.ctypes, 0, workspace.ctypes, workspace.size,
+            choice, 0, 0, out.ctypes, 0, workspace.ctypes, workspace.size,
         )  # fmt: skip
 
 
@@ -48,7 +48,7 @@ def call_pl_rank_3(scores, relevance, theta, n_samples, choice, stream, out, ran
         stream_seek(stream.ctypes, q, 0)
         pl_rank_3(
             stream.ctypes, scores[q].ctypes, relevance[q].ctypes, scores.shape[1], theta.ctypes, theta.size, n_samples,
-            choice, out.ctypes, 0, workspace.ctypes, workspace.size,
+            choice, 0, 0, out.ctypes, 0, workspace.ctypes, workspace.size,
         )  # fmt: skip
 
 

@@ -91,30 +91,20 @@ typedef struct plrank_api {
     int32_t (*ranking_log_prob)(const double *scores, int64_t n_items, const int32_t *rankings, int64_t n_rankings,
                                 int64_t length, double *log_prob, void *workspace, int64_t workspace_size);
 
-    /* gradient, hessian (n_items,): hessian may be NULL. */
+    /* gradient, hessian (n_items,): hessian may be NULL. The stream draws n_samples rankings. If it is NULL, rankings
+     * (n_samples, length) are given, of which only the first min(cutoff, n_items) items of each row count: different
+     * items of the query. */
     int64_t (*pl_rank_3_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
     int32_t (*pl_rank_3)(void *stream, const double *scores, const double *relevance, int64_t n_items,
                          const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
-                         double *gradient, double *hessian, void *workspace, int64_t workspace_size);
+                         const int32_t *rankings, int64_t length, double *gradient, double *hessian,
+                         void *workspace, int64_t workspace_size);
 
     int64_t (*pl_rank_cmc_workspace)(int64_t n_items, int64_t cutoff, int64_t n_samples);
     int32_t (*pl_rank_cmc)(void *stream, const double *scores, const double *relevance, int64_t n_items,
                            const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler,
-                           double *gradient, double *hessian, void *workspace, int64_t workspace_size);
-
-    /* The following use given rankings (n_rankings, length). Only the first min(cutoff, n_items) items of each row
-     * count, which must be different items of the query. */
-    int64_t (*pl_rank_3_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
-    int32_t (*pl_rank_3_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
-                                     const double *rank_weights, int64_t cutoff, const int32_t *rankings,
-                                     int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-                                     void *workspace, int64_t workspace_size);
-
-    int64_t (*pl_rank_cmc_of_rankings_workspace)(int64_t n_items, int64_t cutoff);
-    int32_t (*pl_rank_cmc_of_rankings)(const double *scores, const double *relevance, int64_t n_items,
-                                       const double *rank_weights, int64_t cutoff, const int32_t *rankings,
-                                       int64_t n_rankings, int64_t length, double *gradient, double *hessian,
-                                       void *workspace, int64_t workspace_size);
+                           const int32_t *rankings, int64_t length, double *gradient, double *hessian,
+                           void *workspace, int64_t workspace_size);
 
     /* value (1,), gradient, hessian: each may be NULL, but not both value and gradient, and hessian requires
      * gradient. */

@@ -66,16 +66,15 @@ def stream_for(query=0, block=0, seed=SEED):
     return memory, where
 
 
-def call(name, arguments, sizes, stream=None):
+def call(name, arguments, sizes):
     """Call with exactly the workspace asked for, at an odd address, and check that nothing around it is touched. Arrays
     end where memory does. Mutant: a kernel that reads a register too many of scores."""
     n_bytes = C[f"{name}_workspace"](*sizes)
     assert n_bytes >= 0
     memory, where = guarded(n_bytes, 3)
-    first = [] if stream is None else [stream]
     moved = [at_the_end(a) if isinstance(a, np.ndarray) else a for a in arguments]
     passed = [address(argument) if isinstance(argument, np.ndarray) else argument for argument in moved]
-    status = C[name](*first, *passed, where, n_bytes)
+    status = C[name](*passed, where, n_bytes)
     for argument, result in zip(arguments, moved, strict=True):
         if isinstance(argument, np.ndarray):
             argument[...] = result
@@ -127,7 +126,10 @@ def derivatives(function, query, given, **options):
     return {"gradient": result[0], "hessian": result[1]} if wanted else {"gradient": result}
 
 
-def of_draws(function, query, given):
+def of_rankings(function, query, given):
+    """Mutant: rankings used although there is a stream."""
+    if given["stream"] is None:
+        return derivatives(function, query, given, rankings=given["rankings"])
     stream = {"n_samples": query.n_samples, "rng": SEED, "first_query": FIRST}
     return derivatives(function, query, given, sampler=SAMPLERS[given["sampler"]], **stream)
 
@@ -164,10 +166,8 @@ EXPECTED = {
         q.scores, q.n_samples, q.cutoff, rng=SEED, sampler=SAMPLERS[given["sampler"]], first_query=FIRST
     )},
     "ranking_log_prob": lambda q, given: {"log_prob": plr.ranking_log_prob(q.scores, given["rankings"])},
-    "pl_rank_3": partial(of_draws, plr.pl_rank_3),
-    "pl_rank_cmc": partial(of_draws, plr.pl_rank_cmc),
-    "pl_rank_3_of_rankings": lambda q, given: derivatives(plr.pl_rank_3, q, given, rankings=given["rankings"]),
-    "pl_rank_cmc_of_rankings": lambda q, given: derivatives(plr.pl_rank_cmc, q, given, rankings=given["rankings"]),
+    "pl_rank_3": partial(of_rankings, plr.pl_rank_3),
+    "pl_rank_cmc": partial(of_rankings, plr.pl_rank_cmc),
     "pl_rank_exact": of_exact,
     "rank_probabilities": lambda q, given: {"probabilities": plr.rank_probabilities(q.scores, q.cutoff)},
     "stochastic_rank": of_stochastic_rank,
@@ -177,11 +177,10 @@ EXPECTED = {
 SIZED = list(EXPECTED)
 NO_HESSIAN, NO_DERIVATIVES = {"hessian": None}, {"gradient": None, "hessian": None}
 OF_SAMPLERS = [{"sampler": number} for number in range(len(SAMPLERS))]
-DRAWN = [{**sampler, **more} for sampler in OF_SAMPLERS for more in ({}, NO_HESSIAN)]
+SOURCES = [{**source, **more} for source in (*OF_SAMPLERS, {"stream": None}) for more in ({}, NO_HESSIAN)]
 # arguments that take other values in turn
 VARIANTS = {
-    "sample_rankings": OF_SAMPLERS, "pl_rank_3": DRAWN, "pl_rank_cmc": DRAWN,
-    "pl_rank_3_of_rankings": [{}, NO_HESSIAN], "pl_rank_cmc_of_rankings": [{}, NO_HESSIAN],
+    "sample_rankings": OF_SAMPLERS, "pl_rank_3": SOURCES, "pl_rank_cmc": SOURCES,
     "pl_rank_exact": [
         {"rtol": rtol, **more} for rtol in (1e-6, 1e-9) for more in ({}, NO_DERIVATIVES, {"value": None, **NO_HESSIAN})
     ],
@@ -200,8 +199,7 @@ def check_bits(name):
         for changes in VARIANTS.get(name, [{}]):
             _, stream = stream_for(query=FIRST)
             given = dict(zip(PARAMETERS[name], arguments_of(name, query, stream), strict=False)) | changes
-            arguments = [value for argument, value in given.items() if argument != "stream"]
-            assert call(name, arguments, sizes_of(name, query), stream if "stream" in given else None) == 0
+            assert call(name, given.values(), sizes_of(name, query)) == 0
             for output, expected in EXPECTED[name](query, given).items():
                 assert given[output] is None or np.array_equal(given[output], expected), (output, changes)
 
@@ -257,10 +255,8 @@ def check_stream_init(query):
     copied = memory.copy()
     one, other = (np.empty((3, min(2, query.n_items)), dtype=np.int32) for _ in range(2))
     for stream, rankings in [(where, one), (address(copied) + GUARD + 1, other)]:
-        assert (
-            call("sample_rankings", (query.scores, query.n_items, 2, 3, 0, rankings), (query.n_items, 2, 3), stream)
-            == 0
-        )
+        sizes = query.n_items, 2, 3
+        assert call("sample_rankings", (stream, query.scores, *sizes, 0, rankings), sizes) == 0
     assert np.array_equal(one, other)
     assert np.array_equal(one, plr.sample_rankings(query.scores, 3, 2, rng=SEED, first_query=9))
 
@@ -285,11 +281,11 @@ def check_stream_seek(query):
         for first, stop in [(0, block), (block, n_samples)]:
             part = rankings[first:stop]
             sizes = query.n_items, 4, stop - first
-            assert call("sample_rankings", (query.scores, *sizes, number, part), sizes, stream) == 0
+            assert call("sample_rankings", (stream, query.scores, *sizes, number, part), sizes) == 0
         assert np.array_equal(rankings, whole), sampler
         assert C["stream_seek"](stream, 6, 2) == 0
         part, sizes = np.empty((3, depth), dtype=np.int32), (query.n_items, 4, 3)
-        assert call("sample_rankings", (query.scores, *sizes, number, part), sizes, stream) == 0
+        assert call("sample_rankings", (stream, query.scores, *sizes, number, part), sizes) == 0
         assert np.array_equal(part, whole[2 * block :]), sampler
 
 
@@ -323,18 +319,16 @@ def arguments_of(name, query, stream):
     n_samples, ranks = query.n_samples, min(query.cutoff, query.n_items)
     for output in (query.value, query.gradient, query.hessian):
         output.fill(7.0)
-    length = query.cutoff + (2 if name.endswith("_of_rankings") else 0)
+    length = query.cutoff + (0 if name == "ranking_log_prob" else 2)
     rankings = drawn_rankings(query, length) if "rankings" in PARAMETERS[name] and name != "sample_rankings" else None
     derivatives = query.gradient, query.hessian
     buckets = np.random.default_rng(7).integers(-3, 3, query.n_items).astype(np.int32)
     return {
         "top_k": [np.round(query.scores, 1), query.n_items, query.cutoff, np.full(ranks, -7, dtype=np.int32)],
         "sample_rankings": [stream, query.scores, *query.sizes, 0, np.full((n_samples, ranks), -7, dtype=np.int32)],
-        "pl_rank_3": [stream, *query.metric, n_samples, 0, *derivatives],
-        "pl_rank_cmc": [stream, *query.metric, n_samples, 0, *derivatives],
+        "pl_rank_3": [stream, *query.metric, n_samples, 0, rankings, length, *derivatives],
+        "pl_rank_cmc": [stream, *query.metric, n_samples, 0, rankings, length, *derivatives],
         "ranking_log_prob": [query.scores, query.n_items, rankings, n_samples, length, np.full(n_samples, 7.0)],
-        "pl_rank_3_of_rankings": [*query.metric, rankings, n_samples, length, *derivatives],
-        "pl_rank_cmc_of_rankings": [*query.metric, rankings, n_samples, length, *derivatives],
         "pl_rank_exact": [*query.metric, 1e-6, query.value, *derivatives],
         "rank_probabilities": [
             query.scores, query.n_items, query.cutoff, np.full((query.n_items, query.cutoff), 7.0)
@@ -367,14 +361,14 @@ def faults(name):
     position = {argument: i for i, argument in enumerate(PARAMETERS[name])}
     no_stream = np.zeros(CODES["STREAM_SIZE"], dtype=np.uint8)
     bad = {
-        "stream": [(None, "NULL_POINTER"), (no_stream, "BAD_STREAM")],
+        "stream": [(no_stream, "BAD_STREAM"), *([] if "length" in position else [(None, "NULL_POINTER")])],
         "scores": [(None, "NULL_POINTER"), *((a, "SCORES_NOT_FINITE") for a in not_finite(query.scores))],
         "relevance": [(None, "NULL_POINTER"), *((a, "BAD_RELEVANCE") for a in beyond(query.relevance))],
         "rank_weights": [(None, "NULL_POINTER"), *((a, "BAD_RANK_WEIGHTS") for a in beyond(query.theta))],
         "n_items": [(-1, "BAD_N_ITEMS"), (2**31, "BAD_N_ITEMS"), (-(2**63), "BAD_N_ITEMS")],
         "cutoff": [(-1, "BAD_CUTOFF"), (2**62, "BAD_CUTOFF")],
         "n_rankings": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
-        "length": [(-1, "BAD_RANKINGS"), (2**62, "BAD_N_SAMPLES" if "of_rankings" in name else "BAD_RANKINGS")],
+        "length": [(-1, "BAD_RANKINGS"), (2**62, "BAD_N_SAMPLES" if "stream" in position else "BAD_RANKINGS")],
         "log_prob": [(None, "NULL_POINTER")],
         "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
@@ -422,6 +416,8 @@ def test_refused(name, number, value, status):
     arguments = arguments_of(name, query, stream)
     arrays = [(a, a.copy()) for a in arguments if isinstance(a, np.ndarray)]
     arguments[number] = value
+    if PARAMETERS[name][number] in ("rankings", "length") and PARAMETERS[name][0] == "stream":
+        arguments[0] = None  # or the stream would draw others
     workspace = np.full(1 << 20, 0xA5, dtype=np.uint8)
     passed = [address(a) if isinstance(a, np.ndarray) else a for a in arguments]
     assert C[name](*passed, address(workspace), workspace.size) == CODES[status]
@@ -460,7 +456,7 @@ def test_refused_streams():
 def test_pointers_to_nothing_may_be_null():
     _, stream = stream_for()
     assert C["sample_rankings"](stream, None, 0, 5, 3, 0, None, None, 0) == 0
-    assert C["pl_rank_3"](stream, None, None, 0, None, 0, 3, 0, None, None, None, 0) == 0
+    assert C["pl_rank_3"](stream, None, None, 0, None, 0, 3, 0, None, 0, None, None, None, 0) == 0
     value = np.full(1, 7.0)
     assert C["pl_rank_exact"](None, None, 0, None, 0, 1e-6, address(value), None, None, None, 0) == 0
     assert value[0] == 0.0
@@ -477,7 +473,7 @@ def test_a_call_draws_from_where_the_last_one_stopped():
             for _ in range(calls):
                 arguments = arguments_of(name, query, stream)
                 sizes = query.sizes[:2] if name == "stochastic_rank" else query.sizes
-                assert call(name, arguments[1:], sizes, stream) == 0
+                assert call(name, arguments, sizes) == 0
                 output = arguments[-1] if arguments[-1] is not None else arguments[-2]
                 results.append(output.copy())
         assert np.array_equal(results[1], results[2]), name
@@ -527,7 +523,7 @@ def test_a_table_used_for_thousands_of_rankings():
     part = np.empty((block, cutoff), dtype=np.int32)
     for number in range(n_samples // block):
         _, stream = stream_for(query=5, block=number)
-        assert call("sample_rankings", (scores, *sizes, SAMPLERS.index("alias"), part), sizes, stream) == 0
+        assert call("sample_rankings", (stream, scores, *sizes, SAMPLERS.index("alias"), part), sizes) == 0
         np.testing.assert_array_equal(part, whole[number * block : (number + 1) * block])
 
 
@@ -545,7 +541,7 @@ def test_many_threads():
         out = gradient[part]
         _, stream = stream_for(query=q)
         metric = scores[part], relevance[part], n_items, theta, 10
-        return call("pl_rank_3", (*metric, 100, 0, out, None), (n_items, 10, 100), stream)
+        return call("pl_rank_3", (stream, *metric, 100, 0, None, 0, out, None), (n_items, 10, 100))
 
     with ThreadPoolExecutor(8) as pool:
         assert not any(pool.map(one, range(400)))

@@ -13,8 +13,7 @@ cdef struct Source:
     uint64_t first_query
     uint64_t first_block        # of every query, as in ``Draw``
 
-cdef size_t query_workspace(
-    const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn) noexcept nogil
+cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void estimate_query(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
 ) noexcept nogil

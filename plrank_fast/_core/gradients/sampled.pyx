@@ -91,18 +91,11 @@ cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nog
     return aligned(n_rankings * <size_t>length * sizeof(int32_t))
 
 
-cdef inline size_t rows_bytes(intp_t n_items, intp_t cutoff, bint drawn) noexcept nogil:
-    """Return the bytes for a block of rankings that are drawn, or for a transposed group of given ones."""
-    return rankings_bytes(BLOCK, cutoff) if drawn else group_bytes(n_items, cutoff)
-
-
-cdef size_t query_workspace(
-    const Estimator *estimator, intp_t n_items, intp_t cutoff, intp_t n_samples, bint drawn
-) noexcept nogil:
-    """Return the bytes for one query: its weights, the estimator, and drawing or transposing rankings."""
+cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return the bytes for one query: a block of drawn rankings or a group of given ones, and all states."""
     return (
-        rows_bytes(n_items, cutoff, drawn) + totals_bytes(n_items, n_samples, drawn) + weights_workspace(n_items)
-        + bytes_of(estimator.lay_out, n_items, cutoff) + (sampler_workspace(n_items, cutoff) if drawn else 0))
+        rankings_bytes(BLOCK, cutoff) + totals_bytes(n_items) + weights_workspace(n_items)
+        + bytes_of(estimator.lay_out, n_items, cutoff) + sampler_workspace(n_items, cutoff))
 
 
 cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, intp_t query) noexcept nogil:
@@ -125,10 +118,8 @@ cdef inline intp_t n_results(const Estimator *estimator, intp_t n_items) noexcep
     return 1 if estimator.one_per_query else n_items
 
 
-cdef inline size_t totals_bytes(intp_t n_items, intp_t n_samples, bint drawn) noexcept nogil:
-    """Return the bytes of the totals of gradient and Hessian, with their compensation; 0 if sums are never moved."""
-    if drawn and n_samples < rankings_per_total(n_items):
-        return 0
+cdef inline size_t totals_bytes(intp_t n_items) noexcept nogil:
+    """Return the bytes of the totals of gradient and Hessian, with their compensation."""
     return aligned(4 * <size_t>n_items * sizeof(double))
 
 
@@ -254,7 +245,7 @@ cdef char *weigh_items(
     estimate.weights = weights
     estimate.n_samples = source.n_samples
     estimate.totals = <double *>workspace
-    workspace += totals_bytes(estimate.n_items, source.n_samples, source.given == NULL)
+    workspace += totals_bytes(estimate.n_items)
     return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
 
 
@@ -292,7 +283,7 @@ cdef void estimate_query(
     cdef bint drawn = source.given == NULL
     cdef int32_t *rows = <int32_t *>workspace
     cdef int later
-    workspace += rows_bytes(estimate.n_items, estimate.cutoff, drawn)
+    workspace += rankings_bytes(BLOCK, estimate.cutoff)
     workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
     if drawn:
         workspace = prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
@@ -416,7 +407,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef int later
     cdef Workspaces estimating = Workspaces(
         1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
-        + bytes_of(estimator.lay_out, n_items, cutoff) + totals_bytes(n_items, source.n_samples, source.given == NULL))
+        + bytes_of(estimator.lay_out, n_items, cutoff) + totals_bytes(n_items))
     cdef Workspaces thread_samplers = Workspaces(
         n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
@@ -459,8 +450,7 @@ cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) excep
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
     batch.fewest_items = call.estimator.fewest_items
-    batch.workspace = query_workspace(
-        &call.estimator, checked.longest, n_ranks, call.source.n_samples, call.source.given == NULL)
+    batch.workspace = query_workspace(&call.estimator, checked.longest, n_ranks)
     batch.cost = cost_of_query
     return run_batch(&batch, n_threads)
 
