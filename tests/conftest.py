@@ -51,8 +51,8 @@ def without_address_sanitizer():
 
 @pytest.fixture(scope="session")
 def share_of_bound():
-    """How much of an error bound the worst of many problems may reach: half of it; with other costs than those that
-    ship, for which nobody has fitted the plans of nodes, all of it."""
+    """How much of an error bound the worst of many problems may reach: half of it, or all of it with other constants
+    than those that ship."""
     return 1.0 if OTHER_COSTS else 0.5
 
 
