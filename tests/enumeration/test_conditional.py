@@ -54,13 +54,13 @@ def test_against_reference(n_docs, cutoff):
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
 def test_long_lists_are_interpolated(spread):
-    """Gradient and Hessian through Chebyshev nodes in the weight. Mutants: 8 nodes and no look at the coefficients;
-    f instead of f / w interpolated, which light items notice."""
-    n_docs, cutoff = 530, 50
+    """Gradient and Hessian through Chebyshev nodes in the weight, or without where they are too few: the second ranking
+    leaves the heaviest item out. Mutants: no look at the coefficients; f instead of f / w, which light items notice."""
+    n_docs, cutoff = 530, 200
     scores, _, rank_weights = signed(n_docs, cutoff, 0, spread)
     scores[-3:] -= 20.0
     relevance = 1e3 * plr.gains(np.random.default_rng(1).integers(0, 5, size=n_docs))
-    rankings = plr.sample_rankings(scores, 1, cutoff, rng=0)
+    rankings = np.stack([plr.sample_rankings(scores, 1, cutoff, rng=0)[0], np.argsort(-scores)[1 : cutoff + 1]])
     got = plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings, hessian=True)
     best = reference.conditional_monte_carlo(scores, relevance, rank_weights, rankings)
     for a, b in zip(got, best, strict=True):

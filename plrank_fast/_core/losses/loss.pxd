@@ -5,7 +5,7 @@ from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
 cdef struct LossOptions:
     intp_t cutoff                # ranks that count, in every query
-    const double *discounts      # 1 / log2(rank + 1), to one rank past the end of the longest query
+    const double *discounts      # 1 / log2(rank + 1), of the longest query
     bint discounts_past_cutoff   # pairs with a document past the cutoff use its discount; otherwise that is 0
     double scale                 # factor of score differences: slope of a pair, 1 / temperature, 1 / deviation
     double distance_weight       # of LambdaLoss

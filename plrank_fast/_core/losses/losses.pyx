@@ -181,7 +181,7 @@ def evaluate(
         else:
             labels = gains(checked.relevance_array())
             call.queries.relevance = <double *>data_of(labels)
-    discounts = discounts_of(checked.longest + 1)
+    discounts = discounts_of(checked.longest)
     call.loss = (<loss_function><uintptr_t>LOSSES[loss])()
     call.options = LossOptions(
         checked.longest if cutoff is None else checked_count(cutoff, "cutoff", 0), <double *>data_of(discounts),

@@ -312,7 +312,7 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
             query.relevance, query.relevance, query.rank_weights, query.n_items, cutoff, keys, items)
 
 
-cdef object run_metric(MetricCall *call, CheckedBatch checked, double ns_per_item, object n_threads):
+cdef object run_metric(MetricCall *call, CheckedBatch checked, object n_threads, double ns_per_item):
     """Return the metric of each query, (n_queries,), or ``empty`` for an empty query."""
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
     cdef intp_t q
@@ -424,7 +424,7 @@ def dcg(
                 ": NDCG is a share of the ideal DCG; dcg takes any sign")
         ideal = zeros(checked.n_queries)
         call.ideal = <double *>data_of(ideal)
-    values = run_metric(&call, checked, 60.0 if normalized else 30.0, n_threads)
+    values = run_metric(&call, checked, n_threads, ns_per_item=60.0 if normalized else 30.0)
     if over_all:
         return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_empty
     if normalized:
@@ -450,7 +450,7 @@ def metric(
     call.metric = <ranked_metric><uintptr_t>METRICS[metric]
     call.parameter = parameter
     call.ideal = NULL
-    return run_metric(&call, checked, 50.0, checked_threads(n_threads))
+    return run_metric(&call, checked, checked_threads(n_threads), ns_per_item=50.0)
 
 
 def ranking_log_prob(scores, rankings, offsets, n_threads):

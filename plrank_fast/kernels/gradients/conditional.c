@@ -108,9 +108,9 @@ static int chebyshev(const double *nodes, const double *values, double *coeffici
             before[i] = now[i];
             now[i] = next;
         }
-        double size = fabs(coefficients[k]);
-        total += size;
-        tail = k >= NODES - 4 && size > tail ? size : tail;
+        total += fabs(coefficients[k]);
+        if (k >= NODES - 4)
+            tail += fabs(coefficients[k]);
     }
     return tail <= 1e-14 * total;
 }
