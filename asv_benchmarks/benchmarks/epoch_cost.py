@@ -4,9 +4,9 @@ import time
 
 import numpy as np
 
-import plrank_fast as plr
+from plrank_fast.reproduction.workloads import Workload
 
-from .workloads import ESTIMATORS, SHAPES, SLOW, batch, call, list_lengths
+from .workloads import ESTIMATORS, SLOW, call
 
 QUERIES = {"yahoo": 96, "mslr": 48, "istella": 24}  # measured; the result is scaled to the whole set
 ANY_NUMBER = [name for name, method in ESTIMATORS.items() if method.n_samples < 2]  # measured once, as N is theirs
@@ -15,15 +15,15 @@ ANY_NUMBER = [name for name, method in ESTIMATORS.items() if method.n_samples < 
 class EpochCost:
     """Seconds of one thread for the gradients of an epoch, by method, K, N and data shape.
 
-    Measured on a sample of queries with the list lengths of the set, then scaled by (queries of the set) / (queries
-    measured). Only sampling and gradients are counted, not the model.
+    Measured on a sample of queries with the list lengths of the set, then scaled to the documents of the set. Only
+    sampling and gradients are counted, not the model.
     """
 
     params = (
         list(ESTIMATORS),
         [5, 10, 25, 50, 100],
         [100, 1000],
-        list(SHAPES),
+        list(QUERIES),
     )
     param_names = ("method", "cutoff", "n_samples", "shape")
     unit = "seconds per epoch"
@@ -34,20 +34,17 @@ class EpochCost:
             raise NotImplementedError("minutes per cell")
         if method in ANY_NUMBER and n_samples > 100:
             raise NotImplementedError("does not depend on the number of samples")
-        lengths = list_lengths(shape, QUERIES[shape], np.random.default_rng(1))
-        self.batch = batch(lengths)
-        self.scale = SHAPES[shape][0] / QUERIES[shape]
-        self.rank_weights = plr.dcg_weights(cutoff)
+        self.workload = Workload.of_profile(shape, QUERIES[shape])
 
     def track_seconds_per_epoch(self, method, cutoff, n_samples, shape):
-        scores, relevance, offsets = self.batch
+        work, rank_weights = self.workload, self.workload.rank_weights(cutoff)
         samples = 1 if method in ANY_NUMBER else n_samples
         fastest = np.inf
         end = time.perf_counter() + 0.3
         while time.perf_counter() < end:
             start = time.thread_time()  # a call longer than a time slice never has a busy processor to itself
-            call(method, scores, relevance, self.rank_weights, offsets, samples)
+            call(method, work.scores, work.relevance, rank_weights, work.offsets, samples)
             fastest = min(fastest, time.thread_time() - start)
-        return fastest * self.scale
+        return fastest * work.per_epoch
 
     track_seconds_per_epoch.unit = "seconds per epoch"

@@ -3,8 +3,7 @@
 import numpy as np
 
 import plrank_fast as plr
-
-from .workloads import batch, list_lengths
+from plrank_fast.reproduction.workloads import Workload
 
 
 class Evaluation:
@@ -14,7 +13,8 @@ class Evaluation:
     param_names = ("cutoff",)
 
     def setup(self, cutoff):
-        self.batch = batch(list_lengths("mslr", 2000, np.random.default_rng(0)))
+        workload = Workload.of_profile("mslr", 2000)
+        self.batch = workload.scores, workload.relevance, workload.offsets
         self.rank_weights = plr.dcg_weights(cutoff)
 
     def time_ndcg(self, cutoff):

@@ -67,4 +67,4 @@ def test_cost_of_an_epoch_is_time_of_the_processor(monkeypatch):
     cost = epoch_cost.EpochCost()
     cost.setup("pl_rank_exact", 5, 100, "yahoo")
     seconds = cost.track_seconds_per_epoch("pl_rank_exact", 5, 100, "yahoo")
-    assert seconds == pytest.approx(0.001 * cost.scale)
+    assert seconds == pytest.approx(0.001 * cost.workload.per_epoch)
