@@ -142,7 +142,7 @@ class BoostingObjective(Workers):
         first_round: int = 0,
         n_threads: int | None = None,
     ) -> None:
-        validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
+        validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
         self.method = validation.choice(method, "method", METHODS)
         self.curvature = validation.choice(curvature, "curvature", CURVATURES)
         if self.curvature == "hessian":
@@ -317,7 +317,7 @@ class RankingMetric(Workers):
         rtol: float = 1e-4,
         n_threads: int | None = None,
     ) -> None:
-        validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights})
+        validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
@@ -362,7 +362,7 @@ class RankingMetric(Workers):
 def relevance_of(labels: FloatArray, gain: Gain) -> FloatArray:
     """Return the gain of each label, (n_docs,)."""
     if callable(gain):
-        return validation.same_length(validation.real_array(gain(labels), "gain(labels)"), "gain(labels)", labels)
+        return validation.of_documents(gain(labels), "gain(labels)", labels)
     return gains(labels) if gain == "exponential" else labels.copy()
 
 
@@ -410,7 +410,7 @@ def _checked(
     labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return labels, offsets, and weights of queries, 1 by default."""
-    labels_ = validation.same_length(validation.real_array(labels, "labels"), "labels", scores)
+    labels_ = validation.of_documents(labels, "labels", scores)
     offsets_ = validation.batch_offsets(offsets, scores.size)
     n_queries = offsets_.size - 1
     weights_ = np.ones(n_queries)

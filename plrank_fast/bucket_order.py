@@ -176,8 +176,7 @@ def negative_log_likelihood(
 ) -> tuple[FloatArray, ...]:
     """Compute the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
     scores_ = validation.real_array(scores, "scores")
-    numbers = validation.same_length(validation.real_array(buckets, "buckets"), "buckets", scores_)
-    labels = -validation.whole_numbers(numbers, "buckets").astype(float)
+    labels = -validation.whole_numbers(validation.of_documents(buckets, "buckets", scores_), "buckets").astype(float)
     return _losses.evaluate(
         "bucket_order", scores_, labels, offsets, n_threads, None, 1.0, False, n_derivatives=derivatives
     )

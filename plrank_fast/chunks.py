@@ -68,7 +68,7 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     True
     """
     starts = validation.integer_array(offsets, "offsets")
-    starts = validation.query_offsets(starts, int(starts[-1]) if starts.ndim == 1 and starts.size else 0)
+    starts = validation.query_offsets(starts, int(starts[-1]) if starts.size else 0)
     number, base = validation.count(n_chunks, "n_chunks", 1), validation.count(first_query, "first_query", 0)
     n_queries = starts.size - 1
     costs = starts + QUERY_COST * np.arange(starts.size)

@@ -143,8 +143,9 @@ def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
     starts = np.cumsum([0, *(size for _, sizes in queries for size in sizes.tolist())])
     begins = np.ones(identifiers.size, dtype=bool)
     begins[1:] = identifiers[1:] != identifiers[:-1]
-    validation.distinct(identifiers[begins], starts[:-1][begins], "qid")
-    ends = np.append(starts[:-1][begins], before[-1])
+    first = starts[:-1][begins]
+    validation.distinct(identifiers[begins].tolist(), first.tolist(), "qid must keep each query's documents together")
+    ends = np.append(first, before[-1])
     return ends[np.searchsorted(ends, before)]
 
 

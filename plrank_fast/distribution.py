@@ -121,11 +121,10 @@ class PlackettLuce:
         -------
         ndarray, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``; (n_queries,) for buckets
         """
-        validation.only_one({"rankings": rankings, "buckets": buckets})
-        if buckets is not None:
-            return bucket_log_prob(self.scores, buckets, offsets=self.offsets, n_threads=self.n_threads)
-        rankings = validation.given(rankings, "rankings", ", or buckets")
-        return sampling.ranking_log_prob(self.scores, rankings, offsets=self._as_given, n_threads=self.n_threads)
+        name, given = validation.only_one({"rankings": rankings, "buckets": buckets})
+        if name == "buckets":
+            return bucket_log_prob(self.scores, given, offsets=self.offsets, n_threads=self.n_threads)
+        return sampling.ranking_log_prob(self.scores, given, offsets=self._as_given, n_threads=self.n_threads)
 
     @documented
     def log_prob_vjp(
@@ -144,12 +143,11 @@ class PlackettLuce:
         -------
         ndarray, shape (n_docs,), float64
         """
-        validation.only_one({"rankings": rankings, "buckets": buckets})
-        if buckets is not None:
-            return bucket_log_prob_vjp(self.scores, buckets, cotangent, offsets=self.offsets, n_threads=self.n_threads)
-        rankings = validation.given(rankings, "rankings", ", or buckets")
+        name, given = validation.only_one({"rankings": rankings, "buckets": buckets})
+        if name == "buckets":
+            return bucket_log_prob_vjp(self.scores, given, cotangent, offsets=self.offsets, n_threads=self.n_threads)
         return sampling.ranking_log_prob_vjp(
-            self.scores, rankings, cotangent, offsets=self._as_given, n_threads=self.n_threads
+            self.scores, given, cotangent, offsets=self._as_given, n_threads=self.n_threads
         )
 
     @documented
@@ -244,7 +242,7 @@ class PlackettLuce:
         return self._mean_over_choices(other.scores, cutoff, n_samples, rng)
 
     def _ranks(self, cutoff: int | None) -> int:
-        return validation.ranks_of_lists(cutoff, validation.longest_list(self.offsets))
+        return validation.ranks_that_count(cutoff, validation.longest_list(self.offsets))
 
     def _mean_over_choices(
         self, other_scores: FloatArray | None, cutoff: int | None, n_samples: int, rng: RandomState

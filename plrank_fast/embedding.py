@@ -58,7 +58,7 @@ def stream_key(rng: RandomState = None) -> KeyArray:
     >>> bool((plr.stream_key(0) == plr.stream_key(0)).all())
     True
     """
-    return validation.stream_key(validation.check_random_state(rng))
+    return validation.stream_key(rng)
 
 
 def signatures() -> dict[str, str]:

@@ -113,7 +113,7 @@ def from_run(
     if missing is not None:
         missing = validation.real(missing, "missing")
     starts = validation.integer_array(offsets, "offsets")
-    scores = np.empty(max(int(starts[-1]), 0) if starts.ndim == 1 and starts.size else 0)
+    scores = np.empty(max(int(starts[-1]), 0) if starts.size else 0)
     for query, documents in _nested(range(scores.size), starts, qids, docids).items():
         known = run.get(query, {})
         for document, place in documents.items():
@@ -129,10 +129,10 @@ def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids:
     starts = validation.query_offsets(offsets, len(values))
     queries = _names(qids, "qids", starts.size - 1, np.arange(starts.size - 1))
     documents = _names(docids, "docids", len(values), np.arange(len(values)) - np.repeat(starts[:-1], np.diff(starts)))
-    validation.distinct_names(queries, "qids")
+    validation.distinct(queries, range(len(queries)), "qids must be distinct")
     nested: dict[str, dict[str, Any]] = {}
     for query, start, stop in zip(queries, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
-        validation.distinct_names(documents[start:stop], "docids", query)
+        validation.distinct(documents[start:stop], range(start, stop), "docids must be distinct in a query")
         if stop > start:
             nested[query] = dict(zip(documents[start:stop], values[start:stop], strict=True))
     return nested

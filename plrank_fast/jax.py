@@ -290,7 +290,7 @@ class PlackettLuce:
     def __init__(self, scores: Any, cutoff: int | None = None) -> None:
         self.scores = _floating(scores)
         validation.require(self.scores.ndim > 0, "scores must have an axis of items, got a scalar")
-        self.cutoff = validation.ranks_of_lists(cutoff, self.scores.shape[-1])
+        self.cutoff = validation.ranks_that_count(cutoff, self.scores.shape[-1])
 
     def __repr__(self) -> str:
         """Return a text with the shapes."""
@@ -344,11 +344,10 @@ class PlackettLuce:
         array
             Log-probabilities in the dtype of the scores, without the last axis.
         """
-        validation.only_one({"rankings": rankings, "buckets": buckets})
-        tied = buckets is not None
-        name, given = ("buckets", buckets) if tied else ("rankings", rankings)
-        rankings = _whole_numbers(validation.given(given, name, ", or buckets"), name)
+        name, given = validation.only_one({"rankings": rankings, "buckets": buckets})
+        rankings = _whole_numbers(given, name)
         validation.require(rankings.ndim > 0, f"{name} must have an axis of items, got a scalar")
+        tied = name == "buckets"
         if tied:
             validation.one_bucket_each(rankings.shape, self.scores.shape)
         shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, name)

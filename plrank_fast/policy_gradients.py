@@ -93,24 +93,19 @@ def policy_gradient(
     >>> plr.policy_gradient([0.0, 0.0], reward=lambda rankings: rankings[:, 0] == 1, rng=0).round(1)
     array([-0.2,  0.2])
     """
+    validation.goes_with(importance_weights, "importance_weights", rewards is not None, "rewards")
+    validation.goes_with(cutoff, "cutoff", reward is not None, "reward")
     if rewards is None and reward is None:
-        validation.goes_with(importance_weights, "importance_weights", False, "rewards")
-        validation.goes_with(cutoff, "cutoff", False, "reward")
-        if relevance is None or rank_weights is None:
-            validation.given(relevance, "relevance", ", or rewards or reward")
-            validation.given(rank_weights, "rank_weights", ", or rewards or reward")
+        for name, value in (("relevance", relevance), ("rank_weights", rank_weights)):
+            validation.given(value, name, ", or rewards or reward")
         return _sampled.estimate(
             "policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
             rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
         )  # fmt: skip
-    validation.only_one({"rewards": rewards, "reward": reward})
-    instead = "rewards" if rewards is not None else "reward"
-    validation.excluded(relevance, "relevance", instead, "which says what a ranking is worth")
-    validation.excluded(rank_weights, "rank_weights", instead, "which says what a ranking is worth")
-    validation.goes_with(importance_weights, "importance_weights", rewards is not None, "rewards")
-    validation.goes_with(cutoff, "cutoff", reward is not None, "reward")
-    if reward is not None:
-        validation.excluded(rankings, "rankings", "reward", "for which rankings are drawn")
+    instead, _ = validation.only_one({"rewards": rewards, "reward": reward})
+    validation.goes_with(relevance, "relevance", False, f"{instead}=None")
+    validation.goes_with(rank_weights, "rank_weights", False, f"{instead}=None")
+    validation.goes_with(rankings, "rankings", reward is None, "reward=None")
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     threads = validation.threads(n_threads)
@@ -139,7 +134,7 @@ def policy_gradient(
         if taken_off is None:
             plain += log_prob_gradient(scores_, offsets_, drawn, np.ones(above.shape), threads)
             total += above.sum(axis=1)
-    validation.queries_within_limits(largest, "reward(rankings)")
+    validation.within_limits(largest[:, np.newaxis], "reward(rankings)")
     if taken_off is not None:
         return validation.deliver(weighted / n_samples, out)
     mean = np.repeat(total / n_samples, np.diff(offsets_))
@@ -208,7 +203,7 @@ def drawn_blocks(
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
-    ranks = validation.ranks_of_lists(cutoff, longest)
+    ranks = validation.ranks_that_count(cutoff, longest)
     validation.choice(sampler, "sampler", SAMPLER_NAMES)
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
     validation.threads(n_threads)

@@ -36,7 +36,7 @@ def dcg_weights(cutoff: int) -> FloatArray:
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     """Return the rank weights of DCG at a cutoff (None: all ranks), at most as many as the longest list has ranks."""
-    return dcg_weights(validation.ranks_of_lists(cutoff, validation.longest_list(offsets)))
+    return dcg_weights(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
 
 
 @with_parameters(dcg_weights.__doc__)

@@ -265,5 +265,5 @@ def expected_reward(
         error = np.sqrt(squares / (max(n_seen - 1, 1) * n_seen))
         if rtol is not None and n_seen >= RANKINGS_PER_CALL and (error <= rtol * np.abs(value)).all():
             break
-    validation.queries_within_limits(largest, "reward(rankings)")
+    validation.within_limits(largest[:, np.newaxis], "reward(rankings)")
     return SampledValue(value, error)

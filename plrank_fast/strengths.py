@@ -90,7 +90,7 @@ def fit_strengths(
     >>> fit.strengths.round(2), fit.standard_errors.round(2)
     (array([ 0.5,  0.1, -0.6]), array([0.95, 0.72, 0.83]))
     """
-    entries = validation.one_entry_each(validation.integer_array(items, "items"), "items", np.size(items), "entries")
+    entries = validation.integer_array(items, "items")
     limits = validation.query_offsets(offsets, entries.size)
     validation.count(entries.size, "the number of items", 1)
     validation.each(entries >= 0, entries, "items", "be at least 0")

@@ -309,8 +309,8 @@ def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[An
     """Return the documents of a jagged nested tensor, their relevance and the offsets."""
     jagged = scores.layout == torch.jagged and scores.lengths() is None
     validation.of_type(jagged, "scores", "a jagged nested tensor without holes, if nested", scores.layout)
-    validation.excluded(offsets, "offsets", "nested scores", "which say where queries end")
-    validation.excluded(mask, "mask", "nested scores", "which have no padding")
+    for name, value in (("offsets", offsets), ("mask", mask)):
+        validation.goes_with(value, name, False, "scores that are not nested")
     if isinstance(relevance, torch.Tensor) and relevance.is_nested:
         if not torch.compiler.is_compiling():
             validation.same_offsets(_on_host(relevance.offsets()), "relevance", _on_host(scores.offsets()))
@@ -553,7 +553,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         _floating(scores)
         validation.require(scores.ndim > 0, "scores must have an axis of items, got a scalar")
         self.scores = scores
-        self.cutoff = validation.ranks_of_lists(cutoff, scores.shape[-1])
+        self.cutoff = validation.ranks_that_count(cutoff, scores.shape[-1])
         super().__init__(scores.shape[:-1], torch.Size([self.cutoff]), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)  # type: ignore[untyped-decorator]
@@ -624,9 +624,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Tensor
             Log-probabilities in the dtype of the scores, without the last axis.
         """
-        validation.only_one({"value": value, "buckets": buckets})
-        tied = buckets is not None
-        value = validation.given(buckets if tied else value, "value", ", or buckets")
+        name, value = validation.only_one({"value": value, "buckets": buckets})
+        tied = name == "buckets"
         if tied:
             validation.one_bucket_each(value.shape, self.scores.shape)
         elif self._validate_args:

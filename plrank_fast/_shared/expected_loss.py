@@ -21,7 +21,7 @@ from plrank_fast.value_and_gradient import value_and_gradient
 REDUCTIONS = ("mean", "sum", "none")
 GAINS = ("linear", "exponential")
 CHECKS: dict[str, Callable[[Any], Any]] = {
-    "cutoff": validation.ranks_that_count,
+    "cutoff": lambda cutoff: None if cutoff is None else validation.ranks_that_count(cutoff),
     "gain": lambda gain: validation.choice(gain, "gain", GAINS),
     "normalize": lambda normalize: validation.flag(normalize, "normalize"),
     "reduction": lambda reduction: validation.choice(reduction, "reduction", REDUCTIONS),

@@ -200,7 +200,7 @@ def _gradient(name: str, summary: str) -> Callable[..., Any]:
         log_weights, gains = _scores_and_labels(log_weights, labels, offsets)[:2]
         options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
         if sampled_rankings is not None:
-            options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings")
+            options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings", ndim=None)
         else:
             options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
         gradient = estimator(log_weights, gains, rank_weights, **options)
@@ -260,7 +260,7 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
                 scores_, labels_, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
                 n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
             )  # fmt: skip
-        validation.excluded(offsets, "offsets", "sampled_values", "which are those of one query")
+        validation.goes_with(offsets, "offsets", False, "sampled_values=None")
         given = validation.values_of_rankings(sampled_values, scores_) - scores_
         return _stochastic_rank.stochastic_rank(
             scores_, labels_, rank_weights, offsets_, noise, 1.0, len(given), 0, n_threads, None, 0,
@@ -463,7 +463,7 @@ def _generator(rng: RandomState) -> np.random.Generator:
 
 def _scores_and_ranks(log_scores: ArrayLike, cutoff: int | None) -> tuple[FloatArray, int]:
     scores = validation.real_array(log_scores, "log_scores")
-    return scores, min(scores.size, validation.ranks_that_count(cutoff) or scores.size)
+    return scores, validation.ranks_that_count(cutoff, scores.size) or scores.size
 
 
 def _descending(noisy: FloatArray, ranks: int) -> Rankings:

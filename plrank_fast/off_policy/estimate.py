@@ -157,7 +157,7 @@ def weighted_estimate(
     numerators = w * gains[log.shown]
     denominators = np.where(present, w, 0.0) if self_normalized else np.ones_like(w)
     remedy = "scores rank nothing as the log does"
-    validation.queries_within_limits(denominators.max(axis=0), "importance weights", remedy)
+    validation.within_limits(denominators.max(axis=0)[:, np.newaxis], "importance weights", remedy=remedy)
     totals = denominators.sum(axis=0)
     ratios = ratios_or_zero(numerators.sum(axis=0), totals)
     surplus = gains - ratios if self_normalized else gains

@@ -117,4 +117,4 @@ def read_log(
 def scores_of_logging_policy(log: Log, logging_scores: ArrayLike) -> FloatArray:
     """Check the scores of the policy that made the log."""
     name = "logging_scores"
-    return validation.same_length(validation.real_array(logging_scores, name), name, log.scores, scores_first=False)
+    return validation.of_documents(logging_scores, name, log.scores, scores_first=False)

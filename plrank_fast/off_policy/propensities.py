@@ -92,12 +92,9 @@ def ranking_propensities(
 
 def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: ArrayLike | None) -> FloatArray:
     """Return the log-probability with which each row was shown, 0 where there is no session."""
-    validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
-    if logging_scores is not None:
-        mu = scores_of_logging_policy(log, logging_scores)
-        return validation.possible(log.log_prob(mu), "logging_scores")
-    name = "propensities"
-    given = validation.given(propensities, name, ", or logging_scores")
+    name, given = validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
+    if name == "logging_scores":
+        return validation.possible(log.log_prob(scores_of_logging_policy(log, given)), name)
     array = validation.like_rankings(given, name, log.shown.shape, log.batch, may_be_small=True)
     # Long rankings have small probabilities, whose logarithms are as accurate as any.
     return np.log(validation.chances(np.where(log.shown, array, 1.0), name, np.finfo(np.float64).tiny))

@@ -11,6 +11,7 @@ from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation.checks import each
+from plrank_fast.validation.scalars import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -20,8 +21,6 @@ RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator 
 
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
-LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
-SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
 LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
 
 
@@ -39,9 +38,7 @@ def real_array(
     if array.dtype.kind not in "fiub":
         cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
-    if ndim is not None and array.ndim not in ndim:
-        expected = " or ".join(f"{n}-dimensional" for n in ndim)
-        raise ValueError(f"{name} must be {expected}, got shape {array.shape}{how_to_flatten(array, name)}")
+    of_dimensions(array, name, ndim)
     with np.errstate(over="ignore"):
         copy = np.array(array, dtype=np.float64, order="C")
     if not _magnitudes.all_finite(copy.reshape(-1)):
@@ -54,19 +51,23 @@ def real_array(
     return copy
 
 
-def how_to_flatten(array: NDArray[Any], name: str) -> str:
-    """Return a hint for an array with too many axes, or for a cutoff that was passed as rank weights."""
+def of_dimensions(array: NDArray[Any], name: str, ndim: tuple[int, ...] | None = (1,)) -> None:
+    """Refuse an array with another number of axes, such as a padded batch, or a cutoff for rank weights."""
+    if ndim is None or array.ndim in ndim:
+        return
+    hint = ""
     if array.ndim == 0 and name == "rank_weights":
         cutoff = int(array) if array.dtype.kind in "fiu" and 1 <= array < np.inf and array % 1 == 0 else 10
-        return f": pass an array of weights, such as dcg_weights({cutoff}) for the DCG of the first {cutoff} ranks"
-    if array.ndim == 2 and 1 in array.shape:
-        return f": pass {name}.ravel()"
-    if array.ndim == 2:
-        return (
+        hint = f": pass an array of weights, such as dcg_weights({cutoff}) for the DCG of the first {cutoff} ranks"
+    elif array.ndim == 2 and 1 in array.shape:
+        hint = f": pass {name}.ravel()"
+    elif array.ndim == 2:
+        hint = (
             f": if its rows are queries, pass {name}[mask] with mask of the same shape, True for documents, "
             "and offsets=offsets_from_group(mask.sum(axis=1))"
         )
-    return ""
+    expected = " or ".join(f"{n}-dimensional" for n in ndim)
+    raise ValueError(f"{name} must be {expected}, got shape {array.shape}{hint}")
 
 
 def within(array: FloatArray, name: str, lowest: float, highest: float, why: str = "") -> FloatArray:
@@ -77,7 +78,7 @@ def within(array: FloatArray, name: str, lowest: float, highest: float, why: str
     return array
 
 
-def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None) -> FloatArray:
+def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None, remedy: str = "") -> FloatArray:
     """Return ``array`` if products with it stay far from both ends of a double's range.
 
     The values of a query must all be 0, or the largest of their magnitudes must be from 2**-200 to 2**200. With
@@ -86,18 +87,11 @@ def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None)
     """
     if _magnitudes.each_within_limits(array.reshape(-1)):
         return array
-    sizes = np.abs(array)
-    if offsets is None:
-        queries_within_limits(sizes.reshape(sizes.shape[0] if sizes.ndim > 1 else 1, -1).max(axis=1), name)
-        return array
-    largest, filled = np.zeros(offsets.size - 1), offsets[:-1] < offsets[1:]
-    largest[filled] = np.maximum.reduceat(sizes.reshape(sizes.shape[0], -1).max(axis=1), offsets[:-1][filled])
-    queries_within_limits(largest, name)
-    return array
-
-
-def queries_within_limits(largest: FloatArray, name: str, remedy: str = "") -> None:
-    """Check the largest magnitude of each query."""
+    rows = array.shape[0] if array.ndim > 1 or offsets is not None else 1
+    largest = np.abs(array).reshape(rows, -1).max(axis=1)
+    if offsets is not None:
+        from_offset = np.maximum.reduceat(np.append(largest, 0.0), offsets[:-1])
+        largest = np.where(offsets[:-1] < offsets[1:], from_offset, 0.0)
     wrong = (largest > LARGEST_MAGNITUDE) | ((largest < SMALLEST_MAGNITUDE) & (largest > 0.0))
     if wrong.any():
         first = int(np.argmax(wrong))
@@ -105,6 +99,7 @@ def queries_within_limits(largest: FloatArray, name: str, remedy: str = "") -> N
             f"{name} must be 0 or have a largest magnitude from 2**-200 to 2**200, about 6e-61 to 2e60, "
             f"got {largest[first]:g}{f' in query {first}' if largest.size > 1 else ''}: {remedy or f'rescale {name}'}"
         )
+    return array
 
 
 def whole_numbers(array: FloatArray, name: str) -> IntArray:
@@ -113,8 +108,8 @@ def whole_numbers(array: FloatArray, name: str) -> IntArray:
     return each(whole, array, name, "be whole numbers up to 2**53").astype(np.int64)
 
 
-def integer_array(values: ArrayLike, name: str) -> IntArray:
-    """Return an int64 copy of an array of integers that fit."""
+def integer_array(values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,)) -> IntArray:
+    """Return an int64 copy of an array of integers that fit, with any number of dimensions if ``ndim`` is None."""
     array = as_array(values, name)
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(f"{name} must not be missing, got nan at index {int(np.argmax(np.isnan(array.reshape(-1))))}")
@@ -122,9 +117,9 @@ def integer_array(values: ArrayLike, name: str) -> IntArray:
         if array.size or array.dtype.kind == "b":
             cast = f": cast it, {name}.astype(int)" if array.dtype.kind == "f" else ""
             raise ValueError(f"{name} must hold integers, got dtype {array.dtype}{cast}")
-        array = array.astype(np.int64)
-    if array.dtype.kind == "u" and array.size and array.max() > np.iinfo(np.int64).max:
+    elif array.dtype.kind == "u" and array.max(initial=0) > np.iinfo(np.int64).max:
         raise ValueError(f"{name} must fit 64-bit signed integers, got {array.max()}")
+    of_dimensions(array, name, ndim)
     return np.array(array, dtype=np.int64, order="C")
 
 
@@ -190,15 +185,8 @@ def _check_array_interface(values: Any, name: str) -> None:
     interface = None if isinstance(values, np.ndarray) else getattr(values, "__array_interface__", None)
     if not isinstance(interface, dict) or isinstance(interface.get("data"), (tuple, type(None))):
         return  # a bare address has no length to check
-    itemsize = np.dtype(interface["typestr"]).itemsize
-    end = interface.get("offset", 0) + itemsize
-    strides = interface.get("strides")
-    for axis, length in enumerate(interface["shape"]):
-        step = strides[axis] if strides else itemsize * int(np.prod(interface["shape"][axis + 1 :], dtype=object))
-        end += max(0, step * (length - 1)) if length else -itemsize
-    held = memoryview(interface["data"]).nbytes
-    if end > held:
-        raise ValueError(f"its array interface claims {end} bytes of a buffer of {held}")
+    shape, kind, data = (interface[key] for key in ("shape", "typestr", "data"))
+    np.ndarray(shape, kind, data, interface.get("offset", 0), interface.get("strides"))
 
 
 def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDArray[Any]:

@@ -52,11 +52,6 @@ def given(value: Any, name: str, where: str) -> Any:
     return value
 
 
-def excluded(value: Any, name: str, other: str, why: str) -> None:
-    """Refuse an argument that is not None beside another one that makes it meaningless."""
-    require(value is None, f"{name} must not be given with {other}, {why}")
-
-
 def hint_at_argument(error: TypeError, parameters: tuple[str, ...]) -> None:
     """Add to Python's error of a call, to a function with these parameters, the argument to pass."""
     hints = [
@@ -82,10 +77,13 @@ def goes_with(value: Any, name: str, used: bool, setting: str) -> None:
         raise ValueError(f"{name} only goes with {setting}, got {shown(value)}")
 
 
-def only_one(arguments: dict[str, Any]) -> None:
-    """Refuse these arguments, by name, if more than one is not None."""
-    present = [name for name, value in arguments.items() if value is not None]
-    require(len(present) < 2, f"only one of {' and '.join(present)} may be given, got both")
+def only_one(arguments: dict[str, Any], needed: bool = True) -> tuple[str, Any]:
+    """Return the name and the value of the argument that is not None, of which there must be one, or at most one."""
+    names = list(arguments)
+    present = [(name, value) for name, value in arguments.items() if value is not None]
+    require(len(present) < 2, f"only one of {' and '.join(names)} may be given, got both")
+    require(present or not needed, f"{names[0]} must be given, or {names[-1]}, got None")
+    return present[0] if present else (names[0], None)
 
 
 def groups_of(groups: Any, remedy: str) -> Any:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, as_array, whole_numbers
+from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, as_array, of_dimensions, whole_numbers
 from plrank_fast.validation.checks import each, require, shown
 
 KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
@@ -27,9 +27,7 @@ def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
     Whole numbers in floating point become integers, up to 2**53.
     """
     array = as_array(qid, name)
-    if array.ndim != 1:
-        hint = f": pass its one column, {name}[:, 0]" if array.ndim == 2 and array.shape[1] == 1 else ""
-        raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{hint}")
+    of_dimensions(array, name)
     # NumPy makes strings of a list that holds strings and numbers: 1 and "1" would become one query.
     items = array.tolist() if array.dtype.kind == "O" else qid if isinstance(qid, (list, tuple)) else None
     if items is not None:
@@ -85,20 +83,9 @@ def file_paths(given: Any, name: str) -> list[str]:
     return [os.fspath(each) for each in several]
 
 
-def distinct_names(strings: Sequence[str], name: str, query: str | None = None) -> None:
-    """Check that no name occurs twice, among the documents of ``query`` if one is given."""
-    if len(set(strings)) == len(strings):
-        return
-    twice = next(each for each in strings if strings.count(each) > 1)
-    where, which = ("", "") if query is None else (" in a query", f" in {query!r}")
-    raise ValueError(f"{name} must be distinct{where}, got {twice!r} twice{which}")
-
-
-def distinct(queries: NDArray[Any], first: NDArray[Any], name: str) -> None:
-    """Check that no query occurs twice; ``first`` is the index at which each one begins."""
-    identifiers = queries.tolist()
+def distinct(identifiers: Sequence[Any], places: Sequence[int], must: str) -> None:
+    """Check that no identifier occurs twice; ``places`` are their indices in the argument that ``must`` names."""
     if len(set(identifiers)) < len(identifiers):
-        _, places = np.unique(queries, return_index=True)
-        again = np.setdiff1d(np.arange(queries.size), places)[0]
-        place = f"query {identifiers[again]} in separate places, again at index {first[again]}"
-        raise ValueError(f"{name} must keep each query's documents together, got {place}")
+        first: dict[Any, int] = {}
+        again = next(index for index, each in enumerate(identifiers) if first.setdefault(each, index) != index)
+        raise ValueError(f"{must}, got {identifiers[again]!r} again at index {places[again]}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -72,8 +73,6 @@ def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], n
 
 def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, ...]:
     """Return ``shape`` if an array of it could exist at all."""
-    size = itemsize
-    for length in shape:
-        size *= length
+    size = math.prod(shape, start=itemsize)
     require(size < 2**63, f"{name} asks for an array of shape {shape}, {size} bytes: more than can be addressed")
     return shape

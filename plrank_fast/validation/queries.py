@@ -13,15 +13,13 @@ from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.arrays import (
     FloatArray,
     IntArray,
-    how_to_flatten,
     integer_array,
     one_entry_each,
-    queries_within_limits,
     real_array,
     within,
     within_limits,
 )
-from plrank_fast.validation.checks import each, excluded, given, require
+from plrank_fast.validation.checks import each, given, goes_with, require
 from plrank_fast.validation.scalars import LARGEST_COUNT
 
 LONGEST_LIST = 10_000  # documents of a query without a warning
@@ -40,8 +38,7 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
     if offsets is None:
         return np.array([0, n_docs], dtype=np.int64)
     array = integer_array(offsets, "offsets")
-    if array.ndim != 1 or array.size == 0:
-        raise ValueError(f"offsets must be 1-dimensional and start with 0, got shape {array.shape}")
+    require(array.size, "offsets must start with 0, got an empty array")
     if array[0] != 0:
         raise ValueError(f"offsets must start with 0, got {array[0]}{_remedy(array, n_docs)}")
     if array[-1] != n_docs:
@@ -90,11 +87,7 @@ def arrays_of_queries(
     """
     scores_ = real_array(scores, "scores")
     offsets_ = query_offsets(offsets, scores_.size)
-    relevance_ = None
-    if with_relevance:
-        relevance_ = same_length(real_array(relevance, name), name, scores_)
-        if limited:
-            within_limits(relevance_, name, offsets_)
+    relevance_ = of_documents(relevance, name, scores_, offsets_ if limited else None) if with_relevance else None
     return scores_, relevance_, weights_of_ranks(rank_weights, offsets_) if with_weights else None, offsets_
 
 
@@ -125,8 +118,6 @@ def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
             f"{name} must be an array, got None: the data set has no groups, set them (its group or qid) first"
         )
     array = integer_array(sizes, name)
-    if array.ndim != 1:
-        raise ValueError(f"{name} must be 1-dimensional, got shape {array.shape}{how_to_flatten(array, name)}")
     each(array >= 0, array, name, "not be negative")
     require(sum(array.tolist()) <= LARGEST_COUNT, f"{name} must add up to at most 2**59 documents")
     return array
@@ -136,25 +127,20 @@ def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray, name: str = "ra
     """Return rank weights as rows, (1, K) for all queries or (n_queries, K), no longer than the longest query."""
     array = real_array(given(rank_weights, name, ", such as plrank_fast.dcg_weights(10)"), name, ndim=(1, 2))
     n_queries = offsets.size - 1
-    if array.ndim == 1:
-        array = array[np.newaxis, :]
-    elif array.shape[0] != n_queries:
+    if array.ndim == 2 and array.shape[0] != n_queries:
         raise ValueError(
             f"{name} must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
         )
+    array = array if array.ndim == 2 else array[np.newaxis]
     if not 0 < array.shape[1] * n_queries <= offsets[-1]:  # more ranks than the mean length of a query
         longest = longest_list(offsets)
         array = array if array.shape[1] <= longest else np.ascontiguousarray(array[:, :longest])
     if not _magnitudes.each_within_limits(array.reshape(-1)):
-        queries_within_limits(_largest_of_ranks(np.abs(array), offsets), name)
+        used = np.minimum(np.diff(offsets), array.shape[1])  # ranks that each query has
+        up_to_rank = np.maximum.accumulate(np.abs(np.pad(array, ((0, 0), (1, 0)))), axis=1)
+        of_queries = np.broadcast_to(up_to_rank, (n_queries, up_to_rank.shape[1]))
+        within_limits(of_queries[np.arange(n_queries), used][:, np.newaxis], name)
     return array
-
-
-def _largest_of_ranks(rows: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return the largest number of each query among the ranks that it has."""
-    used = np.minimum(offsets[1:] - offsets[:-1], rows.shape[1])
-    up_to_rank = np.broadcast_to(np.maximum.accumulate(rows, axis=1), (used.size, rows.shape[1]))
-    return np.where(used > 0, up_to_rank[np.arange(used.size), used - 1], 0.0)
 
 
 def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
@@ -188,11 +174,14 @@ def weights_of_queries(
     return of_queries
 
 
-def same_length(array: FloatArray, name: str, scores: FloatArray, scores_first: bool = True) -> FloatArray:
-    """Return ``array`` if it has one entry per document.
+def of_documents(
+    values: ArrayLike, name: str, scores: FloatArray, offsets: IntArray | None = None, scores_first: bool = True
+) -> FloatArray:
+    """Return one number per document, such as relevance, of limited magnitude if there are ``offsets``.
 
-    With ``scores_first``, warn if the two look exchanged.
+    With ``scores_first``, warn if scores and these numbers look exchanged.
     """
+    array = real_array(values, name)
     if array.shape != scores.shape:
         order = ""
         if scores_first and 1 < scores.size < array.size and scores[-1] >= 0.0 and (np.diff(scores) < 0.0).all():
@@ -202,14 +191,7 @@ def same_length(array: FloatArray, name: str, scores: FloatArray, scores_first: 
         )
     if scores_first and array.size >= 3:
         _warn_if_exchanged(array, name, scores)
-    return array
-
-
-def of_documents(
-    values: ArrayLike, name: str, scores: FloatArray, offsets: IntArray, scores_first: bool = True
-) -> FloatArray:
-    """Return one number per document, such as relevance, of limited magnitude."""
-    return within_limits(same_length(real_array(values, name), name, scores, scores_first), name, offsets)
+    return array if offsets is None else within_limits(array, name, offsets)
 
 
 def _warn_if_exchanged(array: FloatArray, name: str, scores: FloatArray) -> None:
@@ -265,8 +247,6 @@ def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
     """Check the shape of a network's scores, and that only one argument, one that can, says where queries end."""
     expected = "(n_docs,), (n_docs, 1) or (n_queries, length)"
     require(len(shape) in (1, 2), f"scores must have shape {expected}, got {shape}")
-    if mask is not None:
-        excluded(offsets, "offsets", "a mask", "which says where queries end")
-    elif offsets is not None:
-        is_flat = shape[1:] in ((), (1,))
-        require(is_flat, f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")
+    goes_with(offsets, "offsets", mask is None, "mask=None")
+    is_flat = offsets is None or shape[1:] in ((), (1,))
+    require(is_flat, f"scores must have shape (n_docs,) or (n_docs, 1) with offsets, got {shape}")

@@ -43,21 +43,21 @@ class DrawnKey(np.random.SeedSequence):
         """Return the key of the streams of a block of rankings, which is this one for the first block."""
         if block == 0:
             return self
-        return np.random.SeedSequence([int(word) for word in self.key], spawn_key=(block,))
+        return np.random.SeedSequence(self.key.tolist(), spawn_key=(block,))
 
 
 def stream_key(rng: RandomState) -> KeyArray:
-    """Return the 128-bit key of one call's random streams, drawn from a generator under its lock."""
+    """Check ``rng`` and return the 128-bit key of one call's random streams, drawn from a generator under its lock."""
     key = _key.stream_key(rng)
     if key is not None:
         return key
-    if isinstance(rng, np.random.Generator):
-        return rng.integers(0, 2**64, size=2, dtype=np.uint64)
-    assert not isinstance(rng, np.random.BitGenerator)
-    sequence = rng if isinstance(rng, np.random.SeedSequence) else np.random.SeedSequence(rng)
+    seed: Any = check_random_state(rng)
+    if isinstance(seed, np.random.Generator):
+        return seed.integers(0, 2**64, size=2, dtype=np.uint64)
+    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
     return sequence.generate_state(2, np.uint64).astype(np.uint64)
 
 
 def seed_sequence(rng: Any) -> np.random.SeedSequence:
-    """Check ``rng`` and return the seeds of the draws that a call leaves to NumPy, made from ``stream_key``."""
-    return np.random.SeedSequence([int(word) for word in stream_key(check_random_state(rng))])
+    """Return the seeds of the draws that a call leaves to NumPy, made from ``stream_key``."""
+    return np.random.SeedSequence(stream_key(rng).tolist())

@@ -9,8 +9,6 @@ from numpy.typing import ArrayLike
 
 from plrank_fast._core.ranking import rankings as _rankings
 from plrank_fast.validation.arrays import (
-    LARGEST_MAGNITUDE,
-    SMALLEST_MAGNITUDE,
     FloatArray,
     IntArray,
     RankingArray,
@@ -21,6 +19,7 @@ from plrank_fast.validation.arrays import (
 )
 from plrank_fast.validation.checks import each, require
 from plrank_fast.validation.queries import longest_list
+from plrank_fast.validation.scalars import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE
 
 LARGEST_NOISE = 700.0  # its exponential is a double; no generator draws a tenth of it
 LARGEST_LOG_WEIGHT = float(np.log(LARGEST_MAGNITUDE))
@@ -35,7 +34,7 @@ def given_rankings(
     a short query are not checked (``sample_rankings`` fills these with -1). With cutoff None all ranks are in use. With
     ``prefixes`` a ranking may end early, and is -1 from there on.
     """
-    array = integer_array(rankings, "rankings")
+    array = integer_array(rankings, "rankings", ndim=None)
     shape = array.shape
     n_queries = offsets.size - 1
     if array.ndim == 2 and n_queries == 1:
@@ -120,14 +119,12 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
     if isinstance(values, (bool, np.bool_)):
         return None if values else np.zeros((1, 1))
     array = real_array(values, "baseline", ndim=None)
-    if array.ndim == 0:
-        return within_limits(array.reshape(1, 1), "baseline")
-    if per_ranking and (array.shape == shape or (shape[0] == 1 and array.shape == shape[1:])):
-        return within_limits(array.reshape(shape), "baseline")
-    if array.shape == shape[:1]:
-        return within_limits(array[:, np.newaxis], "baseline")
+    shapes = {(): (1, 1), shape[:1]: (shape[0], 1)}
+    if per_ranking:
+        shapes |= {shape: shape, shape[shape[0] == 1 :]: shape}
     choices = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
-    raise ValueError(f"baseline must be True, False, a number{choices}, got shape {array.shape}")
+    require(array.shape in shapes, f"baseline must be True, False, a number{choices}, got shape {array.shape}")
+    return within_limits(array.reshape(shapes[array.shape]), "baseline")
 
 
 def values_of_rankings(values: ArrayLike, scores: FloatArray) -> FloatArray:

@@ -11,7 +11,8 @@ from plrank_fast._core.gradients.exact import SMALLEST_TOLERANCE
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.checks import shown
 
-LARGEST_FACTOR = 2.0**_magnitudes.LIMIT_EXPONENT
+LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
+SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
 LARGEST_COUNT = 2**59  # as many doubles can be addressed; the C interface has the same limit
 
 
@@ -53,16 +54,11 @@ def count(value: Any, name: str, lowest: int, highest: int = LARGEST_COUNT) -> i
     return number
 
 
-def ranks_that_count(cutoff: Any) -> int | None:
-    """Return a cutoff, None or an integer of at least 0."""
+def ranks_that_count(cutoff: Any, longest: int = LARGEST_COUNT) -> int:
+    """Return a cutoff, or the length of the longest list in place of None or of a number beyond it."""
     if isinstance(cutoff, (np.ndarray, Sequence)):
         given = f"{shown(cutoff)}: rank weights are taken by dcg and ndcg only"
         raise TypeError(f"cutoff must be None or an integer, got {given}")
-    return None if cutoff is None else count(cutoff, "cutoff", 0)
-
-
-def ranks_of_lists(cutoff: Any, longest: int) -> int:
-    """Return a cutoff, or the length of the longest list in place of None or of a number beyond it."""
     return longest if cutoff is None else min(count(cutoff, "cutoff", 0), longest)
 
 
@@ -98,7 +94,7 @@ def choice(value: Any, name: str, choices: Sequence[str]) -> str:
 
 def factor(value: Any, name: str) -> float:
     """Return a float from 2**-200 to 2**200, by which scores may be multiplied or divided."""
-    return real(value, name, at_least=1.0 / LARGEST_FACTOR, at_most=LARGEST_FACTOR)
+    return real(value, name, at_least=SMALLEST_MAGNITUDE, at_most=LARGEST_MAGNITUDE)
 
 
 def relative_tolerance(value: Any, name: str = "rtol") -> float:

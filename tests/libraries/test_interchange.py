@@ -110,10 +110,10 @@ def test_numbers_of_ranx():
     ("error", "message", "call"),
     [
         (ValueError, "qids must have 5 names, got 4", lambda: to_run(SCORES, OFFSETS, QIDS[1:])),
-        (ValueError, "qids must be distinct, got 'a' twice", lambda: to_run(SCORES, OFFSETS, list("abcda"))),
+        (ValueError, "qids must be distinct, got 'a' again at index 4", lambda: to_run(SCORES, OFFSETS, list("abcda"))),
         (TypeError, "qids must be an iterable of names", lambda: to_run(SCORES, OFFSETS, "abcde")),
         (TypeError, "run must be a mapping from queries to scores, got NoneType", lambda: from_run(None, OFFSETS)),
-        (ValueError, "docids must be distinct in a query, got '0' twice in '2'",
+        (ValueError, "docids must be distinct in a query, got '0' again at index 5",
          lambda: to_run(SCORES, OFFSETS, docids=[*range(4), 0, 0, *range(10)])),
         (ValueError, r"labels must be whole numbers up to 2\*\*53, got 0.5 at index 1",
          lambda: to_qrels([0, 0.5], [0, 2])),

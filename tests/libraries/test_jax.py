@@ -254,7 +254,7 @@ def test_compiled_once(caplog):
         (Exception, "scores must be finite, got nan at index 0", (SCORES * np.nan, LABELS), {}),
         (TypeError, "relevance must not be a masked array", (SCORES, np.ma.array(LABELS, mask=LABELS > 2)), {}),
         (Exception, "relevance must have the shape of scores", (SCORES, LABELS[1:]), {}),
-        (Exception, "offsets must not be given with a mask", (SCORES, LABELS, OFFSETS), {"mask": SCORES > 0}),
+        (Exception, "offsets only goes with mask=None", (SCORES, LABELS, OFFSETS), {"mask": SCORES > 0}),
         (ValueError, "scores must have shape", (np.zeros((2, 2, 2), dtype=np.float32), LABELS), {}),
     ],
 )

@@ -548,7 +548,7 @@ def test_workers_of_a_data_loader(context):
         (ValueError, "offsets must end with", (leaf(), LABELS, [0, 3]), {}),
         (TypeError, "mask must hold booleans", (leaf(), LABELS), {"mask": np.ones(N_DOCS)}),
         (ValueError, "mask must have the shape", (leaf(), LABELS), {"mask": np.ones(3, dtype=bool)}),
-        (ValueError, "offsets must not be given with a mask", (leaf(), LABELS, OFFSETS),
+        (ValueError, "offsets only goes with mask=None", (leaf(), LABELS, OFFSETS),
          {"mask": np.ones(N_DOCS, dtype=bool)}),
         (ValueError, "weight must have one entry", (leaf(), LABELS, OFFSETS), {"weight": [1.0]}),
         (ValueError, "weight must be at least 0", (leaf(), LABELS, OFFSETS), {"weight": [1.0, -1.0, 1.0, 1.0, 1.0]}),

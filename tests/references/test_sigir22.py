@@ -265,7 +265,7 @@ def test_forked_siblings_share_no_stream_unless_they_seed_it():
         ("sampled_values must be given with sampled_rankings",
          lambda *p: sigir22.gumbel_stochasticrank(*p, sampled_rankings=[[0, 1, 2]])),
         ("sampled_values must have shape", lambda *p: sigir22.gumbel_stochasticrank(*p, sampled_values=[[0.0, 1.0]])),
-        ("offsets must not be given with sampled_values",
+        ("offsets only goes with sampled_values=None",
          lambda *p: sigir22.gumbel_stochasticrank(*p, sampled_values=np.zeros((1, 5)), offsets=[0, 5])),
         ("labels must have one entry per score", lambda t, y, f: sigir22.lambdaloss(t, y[1:], f)),
         ("rankings must", lambda *p: sigir22.PL_rank_3(*p, sampled_rankings=[[0, 0, 0]])),

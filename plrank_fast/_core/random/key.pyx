@@ -98,7 +98,7 @@ cdef int draw_key(object rng, uint64_t *key) except -1:
     """Fill ``key`` (2,) from any source of random numbers."""
     cdef const uint64_t[::1] words
     if not draw_plain_key(rng, key):
-        words = validation.stream_key(validation.check_random_state(rng))
+        words = validation.stream_key(rng)
         key[0] = words[0]
         key[1] = words[1]
     return 0

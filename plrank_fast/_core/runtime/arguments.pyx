@@ -93,7 +93,7 @@ cdef object checked_threads(object n_threads):
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline bint look_exchanged(const double *scores, const double *others, intp_t n_items) noexcept:
-    """Return whether ``validation.same_length``, which warns of exchanged arguments, could have reason to."""
+    """Return whether ``validation.of_documents``, which warns of exchanged arguments, could have reason to."""
     return n_items >= 3 and scores[0] == floor(scores[0]) and (scores[0] == 1.0 or others[0] != floor(others[0]))
 
 
