@@ -68,7 +68,7 @@ cdef enum:
     ALIGNMENT = 64  # the kernels load whole cache lines
 
 cdef uint64_t MARK = <uint64_t>0x706c72616e6b0001
-cdef double SMALLEST_RTOL = 1e-10, SMALLEST_SIGMA = 2.0**-200  # as in validation/scalars.py
+cdef double SMALLEST_RTOL = 1e-10, SMALLEST_SIGMA = 2.0**-200  # as in validation/checks.py
 cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a double can be computed
 
 

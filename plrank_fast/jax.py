@@ -349,7 +349,8 @@ class PlackettLuce:
         validation.require(rankings.ndim > 0, f"{name} must have an axis of items, got a scalar")
         tied = name == "buckets"
         if tied:
-            validation.one_bucket_each(rankings.shape, self.scores.shape)
+            same, n_items = rankings.shape[-1:] == self.scores.shape[-1:], self.scores.shape[-1]
+            validation.require(same, f"buckets must have one entry per item, {n_items}, got shape {rankings.shape}")
         shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, name)
         # Each entry of the batch is a row of scores, with all of its rankings.
         batch = shape[len(shape) - len(self.batch_shape) :]

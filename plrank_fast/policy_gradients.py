@@ -214,7 +214,8 @@ def drawn_blocks(
         for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
             shape = n_queries, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
             rankings = sample_rankings(
-                scores_, shape[1], ranks, offsets=offsets_, rng=key.of_block(block), sampler=sampler,
+                scores_, shape[1], ranks, offsets=offsets_, sampler=sampler,
+                rng=np.random.SeedSequence(key.key.tolist(), spawn_key=(block,)) if block else key,
                 n_threads=n_threads, first_query=first_query,
             )  # fmt: skip
             given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it

@@ -626,12 +626,13 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         """
         name, value = validation.only_one({"value": value, "buckets": buckets})
         tied = name == "buckets"
+        n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
         if tied:
-            validation.one_bucket_each(value.shape, self.scores.shape)
+            must = f"buckets must have one entry per item, {n_items}"
+            validation.require(value.shape[-1:] == (n_items,), f"{must}, got shape {tuple(value.shape)}")
         elif self._validate_args:
             self._validate_sample(value)
         shape = torch.broadcast_shapes(value.shape[:-1], self._batch_shape)
-        n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
         # Each entry of the batch is a row of scores, with all of its rankings.
         n_more = len(shape) - len(self._batch_shape)
         if shape[n_more:] != self._batch_shape:

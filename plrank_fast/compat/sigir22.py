@@ -48,6 +48,8 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
+LARGEST_NOISE = 700.0  # its exponential is a double; no generator draws a tenth of it
+
 documented = with_parameters(
     """
     rng : None, int, SeedSequence, BitGenerator or Generator
@@ -261,7 +263,12 @@ def _stochasticrank(noise: str) -> Callable[..., Any]:
                 n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
             )  # fmt: skip
         validation.goes_with(offsets, "offsets", False, "sampled_values=None")
-        given = validation.values_of_rankings(sampled_values, scores_) - scores_
+        given = validation.real_array(sampled_values, "sampled_values", ndim=(2,))
+        is_fit, expected = given.size and given.shape[1] == scores_.size, f"shape (N, {scores_.size})"
+        validation.require(is_fit, f"sampled_values must have {expected}, got {given.shape}")
+        with np.errstate(over="ignore"):
+            given = given - scores_
+        validation.within(given, "sampled_values less scores", -LARGEST_NOISE, LARGEST_NOISE)
         return _stochastic_rank.stochastic_rank(
             scores_, labels_, rank_weights, offsets_, noise, 1.0, len(given), 0, n_threads, None, 0,
             np.exp(-given) if noise == "gumbel" else given,

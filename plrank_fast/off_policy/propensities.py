@@ -94,7 +94,7 @@ def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: A
     """Return the log-probability with which each row was shown, 0 where there is no session."""
     name, given = validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
     if name == "logging_scores":
-        return validation.possible(log.log_prob(scores_of_logging_policy(log, given)), name)
+        return validation.representable(log.log_prob(scores_of_logging_policy(log, given)), name)
     array = validation.like_rankings(given, name, log.shown.shape, log.batch, may_be_small=True)
     # Long rankings have small probabilities, whose logarithms are as accurate as any.
     return np.log(validation.chances(np.where(log.shown, array, 1.0), name, np.finfo(np.float64).tiny))
@@ -106,7 +106,10 @@ def importance_weights(log_ratio: FloatArray, clip: float | None, name: str) -> 
     ``name`` is the argument that holds the probabilities of the log.
     """
     if clip is None:
-        weights = validation.importance_weights(log_ratio, name)
+        largest, limit = log_ratio.max(initial=-np.inf), np.log(validation.LARGEST_MAGNITUDE)
+        must = f"{name} must not make a ranking of the log e**{limit:.0f} times less probable than scores do"
+        validation.require(largest <= limit, f"{must}, got e**{largest:g} times: bound the weights with clip")
+        weights = np.exp(log_ratio)
         return weights, weights
     bound = validation.factor(clip, "clip")
     clipped = log_ratio >= np.log(bound)

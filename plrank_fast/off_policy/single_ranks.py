@@ -53,7 +53,7 @@ def rips(
     n_ranks = log.rankings.shape[2]
     log_ratio = np.zeros(log.rankings.shape)
     for k in range(n_ranks):
-        logged = validation.possible(log.log_prob(mu, k + 1), "logging_scores")
+        logged = validation.representable(log.log_prob(mu, k + 1), "logging_scores")
         log_ratio[:, :, k] = log.log_prob(log.scores, k + 1) - logged
     weights, slopes = importance_weights(log_ratio, clip, "logging_scores")
 

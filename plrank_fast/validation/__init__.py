@@ -14,10 +14,8 @@ from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast.validation.arrays import *
 from plrank_fast.validation.checks import *
 from plrank_fast.validation.identifiers import *
-from plrank_fast.validation.outputs import *
 from plrank_fast.validation.queries import *
 from plrank_fast.validation.random_state import *
 from plrank_fast.validation.rankings import *
-from plrank_fast.validation.scalars import *
 
 _arguments.read_others_with(sys.modules[__name__])

@@ -1,7 +1,8 @@
-"""Types of arrays, and the conversion of any array-like argument to an array of numbers."""
+"""Arrays: their types, the conversion of any array-like argument to numbers, limits of values, and output."""
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -10,8 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.validation.checks import each
-from plrank_fast.validation.scalars import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE
+from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each, require
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -19,8 +19,8 @@ RankingArray: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
 RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
 
-ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
+ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
 
 
@@ -194,3 +194,74 @@ def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDAr
     if array.shape != (number,):
         raise ValueError(f"{name} must have one entry for each of the {number} {of}, got shape {array.shape}")
     return array
+
+
+def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray:
+    """Return weights that are not negative, one for each of ``number`` queries or documents."""
+    array = one_entry_each(real_array(values, name), name, number, of)
+    return within_limits(within(array, name, 0.0, np.inf), name)
+
+
+def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
+    """Check an output array: float64, of the right shape, writeable."""
+    if out is None:
+        return None
+    if not isinstance(out, np.ndarray):
+        raise TypeError(f"{name} must be a NumPy array, got {type(out).__name__}")
+    if out.dtype != np.float64 or not out.dtype.isnative or out.shape != shape or not out.flags.writeable:
+        got = f"{out.dtype} of shape {out.shape}{'' if out.flags.writeable else ', read-only'}"
+        raise ValueError(f"{name} must be writeable, of float64 and shape {shape}, got {got}")
+    return out
+
+
+def representable(result: FloatArray, names: str) -> FloatArray:
+    """Return ``result`` if it is finite; ``names`` are the arguments to name if it is not."""
+    if not _magnitudes.all_finite(result.reshape(-1)):
+        first = int(np.argmin(np.isfinite(result)))
+        raise ValueError(f"{names} lead to a result beyond the largest double, about 1.8e308, at index {first}")
+    return result
+
+
+def tolerance_missed(query: int, reached: float, rtol: float) -> None:
+    """Refuse a result of which a query has only reached a tolerance above ``rtol``."""
+    raise ArithmeticError(
+        f"rtol={rtol:g} cannot be held for query {query}: the result may be off by {reached:.2g} times its norm; "
+        f"pass rtol={1.1 * reached:.2g} or more, or a sampled method"
+    )
+
+
+def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:
+    """Return ``result``, copied to ``out`` if the caller gave one, so that only finished results are written."""
+    if out is None:
+        return result
+    np.copyto(out, result)
+    return out
+
+
+def output_pair(
+    out: Any, shape: tuple[int, ...], second_shape: tuple[int, ...] | None = None
+) -> tuple[FloatArray | None, FloatArray | None]:
+    """Check the output of two results, such as a gradient and its Hessian diagonal: a pair of arrays."""
+    if out is None:
+        return None, None
+    if not isinstance(out, (tuple, list)) or len(out) != 2:
+        raise TypeError(f"out must be a pair of arrays, one for each result, got {type(out).__name__}")
+    pair = output(out[0], shape, "out[0]"), output(out[1], second_shape or shape, "out[1]")
+    if pair[0] is not None and pair[1] is not None and np.shares_memory(pair[0], pair[1]):
+        raise ValueError("out must be a pair of separate arrays, got two that share memory")
+    return pair
+
+
+def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], name: str) -> tuple[int, ...]:
+    """Return the shape to which the axes of an array before its last and those of a batch broadcast."""
+    try:
+        return np.broadcast_shapes(shape, batch_shape)
+    except ValueError:
+        raise ValueError(f"{name} must broadcast with the batch, of shape {batch_shape}, got {shape}") from None
+
+
+def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, ...]:
+    """Return ``shape`` if an array of it could exist at all."""
+    size = math.prod(shape, start=itemsize)
+    require(size < 2**63, f"{name} asks for an array of shape {shape}, {size} bytes: more than can be addressed")
+    return shape

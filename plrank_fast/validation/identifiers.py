@@ -12,13 +12,8 @@ from numpy.typing import NDArray
 from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, as_array, of_dimensions, whole_numbers
 from plrank_fast.validation.checks import each, require, shown
 
-KINDS_OF_IDENTIFIERS: dict[str, tuple[type, ...]] = {
-    "no identifier": (bool,),
-    "string": (str,),
-    "bytes": (bytes,),
-    "integer": (int, np.integer),
-    "float": (float, np.floating),
-}
+KINDS: tuple[tuple[type, ...], ...] = ((str,), (bytes,), (int, np.integer), (float, np.floating))
+MISSING = ("NoneType", "NAType", "NaTType")
 
 
 def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
@@ -43,21 +38,18 @@ def query_identifiers(qid: Any, name: str = "qid") -> NDArray[Any]:
 
 
 def _check_kinds(items: Sequence[Any], name: str) -> None:
-    """Refuse identifiers that are missing, of a type that cannot name a query, or of more than one kind."""
-    kind_of_type = {
-        found: next((kind for kind, types in KINDS_OF_IDENTIFIERS.items() if issubclass(found, types)), "no identifier")
-        for found in set(map(type, items))
-    }
-    if len(set(kind_of_type.values())) <= 1 and "no identifier" not in kind_of_type.values():
+    """Refuse identifiers that are missing, of a type that cannot name a query, or of another kind than the first."""
+    types = set(map(type, items))
+    kind = next((kind for kind in KINDS if items and isinstance(items[0], kind)), ())
+    others = {each for each in types if each is bool or not issubclass(each, kind)}
+    if not others:
         return
     for index, item in enumerate(items):
-        kind, at = kind_of_type[type(item)], f"{item!r} at index {index}"
-        missing = type(item).__name__ in ("NoneType", "NAType", "NaTType") or (kind == "float" and item != item)
+        missing = type(item).__name__ in MISSING or (isinstance(item, float) and item != item)
         require(not missing, f"{name} must not be missing, got {item} at index {index}")
-        require(kind != "no identifier", f"{name} must hold integers or strings, got {at}", TypeError)
-        first = kind_of_type[type(items[0])]
-        two = f"{items[0]!r} ({first}) at index 0 and {item!r} ({kind}) at index {index}"
-        require(kind == first, f"{name} must be of one kind, got {two}", TypeError)
+        if type(item) in others:
+            after = f", after {items[0]!r}" if index else ""
+            raise TypeError(f"{name} must hold integers or strings, of one kind, got {item!r} at index {index}{after}")
 
 
 def identifier_strings(given: Iterable[Any], name: str, number: int) -> list[str]:
@@ -75,8 +67,7 @@ def identifier_strings(given: Iterable[Any], name: str, number: int) -> list[str
 
 def file_paths(given: Any, name: str) -> list[str]:
     """Return the names of one file or several, at least one."""
-    one = isinstance(given, (str, os.PathLike))
-    several = [given] if one else list(given) if isinstance(given, Iterable) else [given]
+    several = list(given) if isinstance(given, Iterable) and not isinstance(given, str) else [given]
     if not several or not all(isinstance(each, (str, os.PathLike)) for each in several):
         error = TypeError if several else ValueError
         raise error(f"{name} must be the path of a file, or a sequence of at least one, got {shown(given)}")

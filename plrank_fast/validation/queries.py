@@ -10,17 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
-from plrank_fast.validation.arrays import (
-    FloatArray,
-    IntArray,
-    integer_array,
-    one_entry_each,
-    real_array,
-    within,
-    within_limits,
-)
-from plrank_fast.validation.checks import each, given, goes_with, require
-from plrank_fast.validation.scalars import LARGEST_COUNT
+from plrank_fast.validation.arrays import FloatArray, IntArray, integer_array, real_array, weights_of, within_limits
+from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require
 
 LONGEST_LIST = 10_000  # documents of a query without a warning
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
@@ -38,16 +29,10 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
     if offsets is None:
         return np.array([0, n_docs], dtype=np.int64)
     array = integer_array(offsets, "offsets")
-    require(array.size, "offsets must start with 0, got an empty array")
-    if array[0] != 0:
-        raise ValueError(f"offsets must start with 0, got {array[0]}{_remedy(array, n_docs)}")
-    if array[-1] != n_docs:
-        must = f"offsets must end with the number of documents, {n_docs}"
-        raise ValueError(f"{must}, got {array[-1]}{_remedy(array, n_docs)}")
-    if (array[1:] < array[:-1]).any():
-        first = int(np.argmax(array[1:] < array[:-1])) + 1
-        raise ValueError(f"offsets must not decrease, got {array[first]} after {array[first - 1]} at index {first}")
-    return array
+    if not array.size or array[0] != 0 or array[-1] != n_docs:
+        got = f"{array[0]} and {array[-1]}{_remedy(array, n_docs)}" if array.size else "an empty array"
+        raise ValueError(f"offsets must start with 0 and end with the number of documents, {n_docs}, got {got}")
+    return each(array >= np.maximum.accumulate(array), array, "offsets", "not decrease")
 
 
 def batch_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
@@ -113,11 +98,7 @@ def longest_list(offsets: IntArray) -> int:
 
 def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
     """Return the numbers of documents, none negative and at most 2**59 in sum."""
-    if sizes is None:
-        raise TypeError(
-            f"{name} must be an array, got None: the data set has no groups, set them (its group or qid) first"
-        )
-    array = integer_array(sizes, name)
+    array = integer_array(given(sizes, name, ": set the group or the qid of the data set first"), name)
     each(array >= 0, array, name, "not be negative")
     require(sum(array.tolist()) <= LARGEST_COUNT, f"{name} must add up to at most 2**59 documents")
     return array
@@ -147,12 +128,6 @@ def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
     """Check that another distribution is over queries of the same lengths."""
     if not np.array_equal(offsets, expected):
         raise ValueError(f"{name} must be over the same queries, with offsets {expected}, got {offsets}")
-
-
-def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray:
-    """Return weights that are not negative, one for each of ``number`` queries or documents."""
-    array = one_entry_each(real_array(values, name), name, number, of)
-    return within_limits(within(array, name, 0.0, np.inf), name)
 
 
 def weights_of_queries(

@@ -9,8 +9,7 @@ import numpy as np
 
 from plrank_fast._core.random import key as _key
 from plrank_fast.validation.arrays import KeyArray, RandomState
-from plrank_fast.validation.checks import shown
-from plrank_fast.validation.scalars import integer
+from plrank_fast.validation.checks import integer, shown
 
 
 def check_random_state(rng: Any) -> RandomState:
@@ -38,12 +37,6 @@ class DrawnKey(np.random.SeedSequence):
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> KeyArray:
         """Return the key, for ``stream_key``."""
         return self.key
-
-    def of_block(self, block: int) -> np.random.SeedSequence:
-        """Return the key of the streams of a block of rankings, which is this one for the first block."""
-        if block == 0:
-            return self
-        return np.random.SeedSequence(self.key.tolist(), spawn_key=(block,))
 
 
 def stream_key(rng: RandomState) -> KeyArray:

@@ -17,12 +17,8 @@ from plrank_fast.validation.arrays import (
     within,
     within_limits,
 )
-from plrank_fast.validation.checks import each, require
+from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each, require
 from plrank_fast.validation.queries import longest_list
-from plrank_fast.validation.scalars import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE
-
-LARGEST_NOISE = 700.0  # its exponential is a double; no generator draws a tenth of it
-LARGEST_LOG_WEIGHT = float(np.log(LARGEST_MAGNITUDE))
 
 
 def given_rankings(
@@ -39,11 +35,9 @@ def given_rankings(
     n_queries = offsets.size - 1
     if array.ndim == 2 and n_queries == 1:
         array = array[np.newaxis]
-    if array.ndim != 3 or array.shape[0] != n_queries:
+    if array.ndim != 3 or array.shape[0] != n_queries or array.shape[1] == 0:
         expected = f"({n_queries}, n_samples, length)" if batch else "(n_samples, length)"
-        raise ValueError(f"rankings must have shape {expected}, got {shape}")
-    if array.shape[1] == 0:
-        raise ValueError("rankings must hold at least one ranking, got none")
+        raise ValueError(f"rankings must have shape {expected}, with at least one sample, got {shape}")
     longest = longest_list(offsets)
     if cutoff is None:
         cutoff = array.shape[2]
@@ -54,19 +48,13 @@ def given_rankings(
     if fault:
         item = array[query, sample, rank]
         where = f"(query {query}, sample {sample}, rank {rank})" if batch else f"(sample {sample}, rank {rank})"
-        if fault == _rankings.DUPLICATE:
-            raise ValueError(f"rankings must not repeat an item, got {item} a second time at {where}")
-        if fault == _rankings.AFTER_THE_END:
-            raise ValueError(f"rankings must not go on after -1, which ends them, got {item} at {where}")
-        n_items = int(offsets[query + 1] - offsets[query])
-        raise ValueError(f"rankings must hold items 0 to {n_items - 1}, got {item} at {where}")
+        of_faults = {
+            _rankings.DUPLICATE: "not repeat an item",
+            _rankings.AFTER_THE_END: "not go on after -1, which ends them",
+        }
+        must = of_faults.get(fault, f"hold items 0 to {offsets[query + 1] - offsets[query] - 1}")
+        raise ValueError(f"rankings must {must}, got {item} at {where}")
     return narrow
-
-
-def one_bucket_each(shape: tuple[int, ...], shape_of_scores: tuple[int, ...]) -> None:
-    """Refuse buckets, of this shape, that do not have one entry for each item."""
-    message = f"buckets must have one entry per item, {shape_of_scores[-1]} in the last axis, got shape {tuple(shape)}"
-    require(tuple(shape[-1:]) == tuple(shape_of_scores[-1:]), message)
 
 
 def like_rankings(
@@ -81,33 +69,14 @@ def like_rankings(
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
         of, expected = "ranking" if len(shape) == 2 else "rank", shape if batch else shape[1:]
         raise ValueError(f"{name} must have one entry per {of}, shape {expected}, got {array.shape}")
-    if may_be_small:
-        within(array.reshape(-1), name, -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE)
-        return array.reshape(shape)
-    return within_limits(array.reshape(shape), name)
+    array = array.reshape(shape)
+    return within(array, name, -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE) if may_be_small else within_limits(array, name)
 
 
 def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) -> FloatArray:
     """Return probabilities of observed events, from ``lowest`` to 1 but for rounding."""
     holds = (array >= lowest) & (array <= 1.0 + 1e-9)
     return each(holds, array, name, f"be above 0, {lowest:.2g} or more, and at most 1")
-
-
-def importance_weights(log_ratio: FloatArray, name: str) -> FloatArray:
-    """Return exp(log_ratio), the ratio of each ranking's probability to that under argument ``name``."""
-    largest = log_ratio.max(initial=-np.inf)
-    if largest > LARGEST_LOG_WEIGHT:
-        raise ValueError(
-            f"{name} must not make a ranking of the log e**{LARGEST_LOG_WEIGHT:.0f} times less probable than scores "
-            f"do, got e**{largest:g} times: bound the weights with clip"
-        )
-    return np.exp(log_ratio)
-
-
-def possible(log_prob: FloatArray, name: str) -> FloatArray:
-    """Return the log-probabilities of rankings that were shown, under the policy of argument ``name``."""
-    require(log_prob.min(initial=0.0) > -np.inf, f"{name} must give every ranking of the log a probability above 0")
-    return log_prob
 
 
 def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> FloatArray | None:
@@ -125,15 +94,3 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
     choices = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
     require(array.shape in shapes, f"baseline must be True, False, a number{choices}, got shape {array.shape}")
     return within_limits(array.reshape(shapes[array.shape]), "baseline")
-
-
-def values_of_rankings(values: ArrayLike, scores: FloatArray) -> FloatArray:
-    """Return noisy scores of a query's documents, (n_samples, n_docs), of at least one ranking."""
-    array = real_array(values, "sampled_values", ndim=(2,))
-    if array.shape[1] != scores.size or not array.size:
-        raise ValueError(f"sampled_values must have shape (N, {scores.size}), got {array.shape}")
-    with np.errstate(over="ignore"):
-        far = np.abs(array - scores).max()
-    if far > LARGEST_NOISE:
-        raise ValueError(f"sampled_values must be at most {LARGEST_NOISE:g} from scores, got one at {far:g}")
-    return array

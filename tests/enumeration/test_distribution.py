@@ -180,7 +180,7 @@ class TestEntropyAndDivergence:
 def test_errors():
     with pytest.raises(ValueError, match="scores must be finite"):
         PlackettLuce([np.nan])
-    with pytest.raises(ValueError, match="offsets must end with the number of documents"):
+    with pytest.raises(ValueError, match="offsets must start with 0 and end with the number of documents"):
         PlackettLuce(SCORES, [0, 4])
     with pytest.raises(TypeError, match="other must be a PlackettLuce, got list"):
         PlackettLuce(SCORES).kl([1.0])

@@ -115,7 +115,7 @@ def test_stops_at_rtol():
         (lambda: rewards.alpha_ndcg([1.0]), ValueError, "subtopics must be 2-dimensional"),
         (lambda: rewards.alpha_ndcg([[-1.0]]), ValueError, "subtopics must be at least 0"),
         (lambda: rewards.alpha_ndcg([[1.0]], alpha=1.0), ValueError, "alpha must be at least 0 and below 1, got 1"),
-        (lambda: rewards.success([1.0], offsets=[0, 2]), ValueError, "offsets must end with"),
+        (lambda: rewards.success([1.0], offsets=[0, 2]), ValueError, "offsets must start with 0 and end with"),
         (lambda: rewards.expected_reward([0.0], len, n_samples=1), ValueError, "n_samples must be at least 2"),
     ],
     ids=range(10),

@@ -103,7 +103,7 @@ def test_disconnected_items():
         (([0.5, 1.0], [0, 1], [0, 2]), "items must hold integers"),
         (([0, 1], [0, 1, 2], [0, 2]), "buckets must have one entry for each of the 2 items"),
         (([0, 1], [0.5, 1], [0, 2]), "buckets must be whole numbers"),
-        (([0, 1], [0, 1], [0, 1]), "offsets must end with"),
+        (([0, 1], [0, 1], [0, 1]), "offsets must start with 0 and end with"),
         (([], [], [0]), "the number of items must be at least 1"),
     ],
 )

@@ -97,7 +97,7 @@ METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "su
             for bad, message in [
                 ([[0, 1, -3]], "rankings must hold items 0 to 4, got -3 at (sample 0, rank 2)"),
                 ([[0, 1, 2], [0, 5, 1]], "rankings must hold items 0 to 4, got 5 at (sample 1, rank 1)"),
-                ([[0, 1, 0]], "rankings must not repeat an item, got 0 a second time at (sample 0, rank 2)"),
+                ([[0, 1, 0]], "rankings must not repeat an item, got 0 at (sample 0, rank 2)"),
                 (
                     np.array([[0, 1, 2**32]], dtype=np.uint64),
                     "rankings must hold items 0 to 4, got 4294967296 at (sample 0, rank 2)",
@@ -118,29 +118,29 @@ METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "su
         (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[3, 2]),
             ValueError,
-            "offsets must start with 0, got 3: sizes of queries become offsets by offsets_from_group(sizes)",
+            "number of documents, 5, got 3 and 2: sizes of queries become offsets by offsets_from_group(sizes)",
         ),
         (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[7, 7, 7, 8, 8]),
             ValueError,
-            "offsets must start with 0, got 7: identifiers of queries, one for each document, become offsets by "
+            "number of documents, 5, got 7 and 8: identifiers of queries, one for each document, become offsets by "
             "offsets_from_qid(qid)",
         ),
         (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0, 0, 0, 1, 1]),
             ValueError,
-            "offsets must end with the number of documents, 5, got 1: identifiers of queries, one for each document, "
+            "number of documents, 5, got 0 and 1: identifiers of queries, one for each document, "
             "become offsets by offsets_from_qid(qid)",
         ),
         (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[3, 5]),
             ValueError,
-            "offsets must start with 0, got 3: ends of queries become offsets by numpy.append(0, ends)",
+            "number of documents, 5, got 3 and 5: ends of queries become offsets by numpy.append(0, ends)",
         ),
         (
             lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[30, 33, 35]),
             ValueError,
-            "offsets must start with 0, got 30: for a part of a batch pass offsets - offsets[0]",
+            "number of documents, 5, got 30 and 35: for a part of a batch pass offsets - offsets[0]",
         ),
         (
             lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
@@ -189,8 +189,8 @@ METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "su
         ),
         (
             lambda: plr.offsets_from_group(None),
-            TypeError,
-            "sizes must be an array, got None: the data set has no groups, set them (its group or qid) first",
+            ValueError,
+            "sizes must be given: set the group or the qid of the data set first, got None",
         ),
         (
             lambda: plr.dcg(np.zeros((5, 1)), FIVE, [1.0]),

@@ -238,8 +238,8 @@ class TestRatios:
     @pytest.mark.parametrize("estimator", [off_policy.ips, off_policy.rips])
     def test_weights_beyond_the_limit(self, estimator):
         worth = [1, 1] if estimator is off_policy.ips else [[1, 1], [1, 1]]
-        for far, message in ((1000.0, r"less probable than scores do, got e\*\*999"), (1e308, "above 0")):
-            with pytest.raises(ValueError, match=rf"^logging_scores must .*{message}"):
+        for far, message in ((1000.0, r"less probable than scores do, got e\*\*999"), (1e308, "the largest double")):
+            with pytest.raises(ValueError, match=rf"^logging_scores .*{message}"):
                 estimator([0.0, 0.0], RANKINGS, worth, logging_scores=[far, -far if far > 1e300 else 0.0])
         clipped = estimator([0.0, 0.0], RANKINGS, worth, logging_scores=[1000.0, 0.0], clip=3.0)
         assert clipped.importance_weights.max() == 3.0
@@ -309,7 +309,7 @@ def test_small_cotangents():
 
 def test_values_of_the_published_code():
     for values in ([[-1e308, 1.0]], [[0.0, 900.0]]):
-        with pytest.raises(ValueError, match=r"^sampled_values must be at most 700 from scores"):
+        with pytest.raises(ValueError, match=r"^sampled_values less scores must be from -700 to 700"):
             sigir22.gumbel_stochasticrank([1.0], [1, 0], [0.0, 0.0], sampled_values=values)
 
 

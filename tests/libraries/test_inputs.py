@@ -123,7 +123,7 @@ def test_wherever_arrays_are_taken(kind):
     if kind not in FLAT:
         expected = plr.ranking_log_prob(scores, RANKINGS, offsets=OFFSETS)
         np.testing.assert_array_equal(plr.ranking_log_prob(make(scores), make(RANKINGS), offsets=OFFSETS), expected)
-        with pytest.raises(ValueError, match=r"rankings must have shape \(2, n_samples, length\), got \(2, 2\)"):
+        with pytest.raises(ValueError, match=r"rankings must have shape \(2, n_samples, length\), .* got \(2, 2\)"):
             plr.ranking_log_prob(make(scores), make(RANKINGS[:, 0]), offsets=OFFSETS)
     with pytest.raises(ValueError, match="scores must be finite, got nan at index 1"):
         plr.dcg(make(np.array([0.5, np.nan, 0.1])), LABELS)

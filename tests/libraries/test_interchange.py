@@ -121,7 +121,7 @@ def test_numbers_of_ranx():
         (ValueError, "run must be finite, got nan at index 1",
          lambda: from_run({"0": {"0": 1.0, "1": np.nan}}, [0, 2])),
         (ValueError, "missing must be finite, got nan", lambda: from_run({}, [0, 1], missing=np.nan)),
-        (ValueError, "offsets must end with", lambda: to_run(SCORES, OFFSETS[:-1])),
+        (ValueError, "offsets must start with 0 and end with", lambda: to_run(SCORES, OFFSETS[:-1])),
         (ValueError, "scores must be finite", lambda: to_run([np.nan], [0, 1])),
     ],
 )  # fmt: skip

@@ -545,7 +545,7 @@ def test_workers_of_a_data_loader(context):
         (ValueError, "relevance must have the shape of scores", (leaf(), LABELS[1:]), {}),
         (TypeError, "relevance must not require a gradient", (leaf(), leaf(LABELS)), {}),
         (ValueError, "relevance must be from 0 to 200", (leaf(), -LABELS), {"gain": "exponential"}),
-        (ValueError, "offsets must end with", (leaf(), LABELS, [0, 3]), {}),
+        (ValueError, "offsets must start with 0 and end with", (leaf(), LABELS, [0, 3]), {}),
         (TypeError, "mask must hold booleans", (leaf(), LABELS), {"mask": np.ones(N_DOCS)}),
         (ValueError, "mask must have the shape", (leaf(), LABELS), {"mask": np.ones(3, dtype=bool)}),
         (ValueError, "offsets only goes with mask=None", (leaf(), LABELS, OFFSETS),

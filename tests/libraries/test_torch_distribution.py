@@ -75,7 +75,7 @@ def test_ties():
     of_row = torch.func.grad(lambda f, b: PlackettLuce(f, validate_args=False).log_prob(buckets=b))
     expected = torch.autograd.grad(PlackettLuce(scores).log_prob(buckets=buckets[0]).sum(), scores)[0]
     assert (torch.vmap(of_row)(scores.detach(), buckets[0]) == expected).all()
-    with pytest.raises(ValueError, match=r"buckets must have one entry per item, 4 in the last axis, got shape \(3,\)"):
+    with pytest.raises(ValueError, match=r"buckets must have one entry per item, 4, got shape \(3,\)"):
         PlackettLuce(scores).log_prob(buckets=torch.tensor([0, 1, 1]))
     with pytest.raises(ValueError, match="only one of value and buckets may be given"):
         PlackettLuce(scores).log_prob(torch.tensor([0, 1, 2, 3]), buckets=buckets[0, 0])
