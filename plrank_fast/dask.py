@@ -144,7 +144,7 @@ def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
     begins = np.ones(identifiers.size, dtype=bool)
     begins[1:] = identifiers[1:] != identifiers[:-1]
     first = starts[:-1][begins]
-    validation.distinct(identifiers[begins].tolist(), first.tolist(), "qid must keep each query's documents together")
+    validation.distinct(identifiers[begins].tolist(), first, "qid must keep each query's documents together")
     ends = np.append(first, before[-1])
     return ends[np.searchsorted(ends, before)]
 

@@ -39,7 +39,7 @@ def offsets_from_qid(qid: ArrayLike) -> IntArray:
     array = validation.query_identifiers(qid)
     starts = np.flatnonzero(array[1:] != array[:-1]) + 1
     first = np.concatenate([np.zeros(min(array.size, 1), dtype=np.int64), starts])
-    validation.distinct(array[first].tolist(), first.tolist(), "qid must keep each query's documents together")
+    validation.distinct(array[first].tolist(), first, "qid must keep each query's documents together")
     return np.append(first, array.size).astype(np.int64)
 
 

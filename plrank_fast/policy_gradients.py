@@ -96,8 +96,9 @@ def policy_gradient(
     validation.goes_with(importance_weights, "importance_weights", rewards is not None, "rewards")
     validation.goes_with(cutoff, "cutoff", reward is not None, "reward")
     if rewards is None and reward is None:
-        for name, value in (("relevance", relevance), ("rank_weights", rank_weights)):
-            validation.given(value, name, ", or rewards or reward")
+        if relevance is None or rank_weights is None:
+            name = "relevance" if relevance is None else "rank_weights"
+            validation.given(None, name, ", or rewards or reward")
         return _sampled.estimate(
             "policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
             rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,

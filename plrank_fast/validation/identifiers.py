@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, as_array, of_dimensions, whole_numbers
+from plrank_fast.validation.arrays import ARRAY_PROTOCOLS, IntArray, as_array, of_dimensions, whole_numbers
 from plrank_fast.validation.checks import each, require, shown
 
 KINDS: tuple[tuple[type, ...], ...] = ((str,), (bytes,), (int, np.integer), (float, np.floating))
@@ -74,7 +74,7 @@ def file_paths(given: Any, name: str) -> list[str]:
     return [os.fspath(each) for each in several]
 
 
-def distinct(identifiers: Sequence[Any], places: Sequence[int], must: str) -> None:
+def distinct(identifiers: Sequence[Any], places: Sequence[int] | IntArray, must: str) -> None:
     """Check that no identifier occurs twice; ``places`` are their indices in the argument that ``must`` names."""
     if len(set(identifiers)) < len(identifiers):
         first: dict[Any, int] = {}

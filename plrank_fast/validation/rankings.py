@@ -17,7 +17,7 @@ from plrank_fast.validation.arrays import (
     within,
     within_limits,
 )
-from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each, require
+from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each
 from plrank_fast.validation.queries import longest_list
 
 
@@ -91,6 +91,7 @@ def reward_baseline(values: Any, shape: tuple[int, int], per_ranking: bool) -> F
     shapes = {(): (1, 1), shape[:1]: (shape[0], 1)}
     if per_ranking:
         shapes |= {shape: shape, shape[shape[0] == 1 :]: shape}
-    choices = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
-    require(array.shape in shapes, f"baseline must be True, False, a number{choices}, got shape {array.shape}")
+    if array.shape not in shapes:
+        choices = f", one of each query, {shape[:1]}" + (f", or one of each ranking, {shape}" if per_ranking else "")
+        raise ValueError(f"baseline must be True, False, a number{choices}, got shape {array.shape}")
     return within_limits(array.reshape(shapes[array.shape]), "baseline")
