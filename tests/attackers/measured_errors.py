@@ -27,7 +27,6 @@ from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
-MOST_FEW_RANKS, FEW_RANKS_RTOL = 10, 1e-8
 FEWEST_ALIKE = 8  # ranks from which it matters whether rank weights fall at one of them
 COARSE = 1e-3  # a tolerance that leaves a rule for the nodes few digits to be wrong in
 
@@ -119,14 +118,6 @@ def alike(problem: Problem, *, finer: bool = False) -> Ratios:
     return against_finer_nodes(
         dataclasses.replace(problem, relevance=relevance), "alike ", rank_weights, FINEST_CHECKED
     )
-
-
-def few_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Up to ten ranks and one document ahead: integrands at the start of time decide."""
-    scores = problem.scores / max(1.0, problem.scores.std())
-    scores[0] = scores.max() + 3.0 * abs(problem.scores[0]) / (1.0 + abs(problem.scores[0]))
-    weights = problem.rank_weights[:MOST_FEW_RANKS]
-    return against_finer_nodes(dataclasses.replace(problem, scores=scores), "few ranks: ", weights, FEW_RANKS_RTOL)
 
 
 def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -235,7 +226,6 @@ ATTACKS = {
     "many ranks": Attack(many_ranks, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
     # a normal distribution function costs ten ranks
     "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
-    "few ranks": Attack(few_ranks, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "alike": Attack(alike, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "long": Attack(long_lists, 2, cost_of_long_list),
     "probabilities": Attack(probabilities, 400, lambda p: _nodes(p) * p.n_docs**2),

@@ -191,7 +191,6 @@ class TestHunt:
             ("exact", "exposure_vjp", 1 + 1e-5),
             ("coarse", "pl_rank_exact", 1 + 0.5),
             ("many ranks", "pl_rank_exact", 1 + 0.5),
-            ("few ranks", "pl_rank_exact", 1 + 0.5),
             ("alike", "pl_rank_exact", 1 + 0.5),
             ("normal", "pl_rank_exact", 1 - 1e-5),
             ("probabilities", "rank_probabilities", 1 + 1e-7),
