@@ -262,8 +262,7 @@ static void prepare(void)
 {
     prepare_gauss_legendre();
     prepare_exponential_table();
-    prepare_ellipse();
-    prepare_normal_tables();
+    prepare_normal_table();
     prepare_interpolation();
 }
 

@@ -66,8 +66,6 @@ static void lay_out_plans(exact_problem *problem, char **memory)
 {
     problem->histogram = carve(memory, sizeof(score_histogram));
     problem->panel.plan = carve(memory, sizeof(quadrature_plan));
-    if (problem->purpose == PLR_EXACT_NORMAL)
-        problem->normal = carve(memory, sizeof(normal_plan));
 }
 
 static void lay_out_sums(exact_problem *problem, char **memory, size_t items)

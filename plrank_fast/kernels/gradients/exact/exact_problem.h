@@ -44,7 +44,6 @@ typedef struct {
     proxy_polynomials *polynomials; /* interpolants of these, */
     double *returned;             /* and the output to which they are added */
     const double *checked;        /* entries to be summed */
-    normal_plan *normal;
     kept_nodes kept;              /* only for rank probabilities */
     panel panel;
 } exact_problem;

@@ -6,19 +6,10 @@
 #include "gradients/exact/gauss_legendre.h"
 #include "simd/vector_math.h"
 
-#define POINTS 16        /* of half of the ellipse; the other half has the conjugate values */
+#define POINTS 16        /* of half of the ellipse, or a multiple; the other half has the conjugate values */
+#define LEAST_ETA 0.2    /* for that number, and twice that with normal arrival times, whose peaks are narrower */
 #define MOST_GROWTH 200.0 /* nats by which an item grows, beyond which no bound is of use */
 #define LARGEST_PHASE 1e6 /* of items: beyond it they have arrived, or grow by more than that */
-
-static double cosines[POINTS], sines[POINTS]; /* filled by prepare_ellipse, read-only afterwards */
-
-void prepare_ellipse(void)
-{
-    for (int i = 0; i < POINTS; i++) {
-        cosines[i] = cos(M_PI * (i + 0.5) / POINTS);
-        sines[i] = sin(M_PI * (i + 0.5) / POINTS);
-    }
-}
 
 typedef struct {
     lanes real, imaginary;
@@ -53,11 +44,14 @@ typedef struct {
     lanes slope;
 } ellipse_points;
 
-/* Place points from the given one on. */
-PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int first)
+/* Place the vector of points from the given one on, of `count`. */
+PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int first, int count)
 {
     const double wide = cosh(eta), high = sinh(eta);
-    const lanes cosine = vec_load(cosines + first), sine = vec_load(sines + first);
+    lanes turns, cosine;
+    for (int lane = 0; lane < PLR_LANES; lane++)
+        turns[lane] = (first + lane + 0.5) / (2 * count);
+    const lanes sine = vec_sin_cos(turns, &cosine);
     const complex_lanes x = {wide * cosine, high * sine}, along = {high * cosine, wide * sine};
     const complex_lanes x2 = times(x, x);
     const complex_lanes x4 = times(x2, x2);
@@ -71,9 +65,10 @@ PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int firs
     const lanes grow = vec_exp(v), shrink = 1.0 / grow;
     const lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 0.5 * (grow + shrink);
     const complex_lanes sine_of = {sinh_v * cos_y, cosh_v * sin_y}, cosine_of = {cosh_v * cos_y, sinh_v * sin_y};
-    const complex_lanes square = times(sine_of, sine_of);
-    const lanes dt2 = square_of(sine_of) * square_of(cosine_of) * square_of(slope) * square_of(along);
-    return (ellipse_points){{map->t0 + map->scale * square.real, map->scale * square.imaginary},
+    const complex_lanes shape = map->normal ? sine_of : times(sine_of, sine_of);
+    const lanes dv2 = square_of(slope) * square_of(along);
+    const lanes dt2 = square_of(cosine_of) * (map->normal ? vec_all(0.25) : square_of(sine_of)) * dv2;
+    return (ellipse_points){{map->t0 + map->scale * shape.real, map->scale * shape.imaginary},
                             map->scale * map->v_length * rough_sqrt(dt2)};
 }
 
@@ -98,7 +93,59 @@ PLR_INLINE lanes rough_squared_sine(lanes b)
     return r2 * sine * sine;
 }
 
-PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure)
+/* Magnitudes of an item at a complex time: of p and of p and q in sum, of its density, and the squares of the factors
+ * of Y in the gradient and in the Hessian diagonal. */
+typedef struct {
+    lanes p, both, density, first, second;
+} item_magnitudes;
+
+PLR_INLINE item_magnitudes exponential_item(double w, complex_lanes t)
+{
+    const lanes a = limited(w * t.real, -MOST_GROWTH, LARGEST_EXPONENT);
+    const lanes b = limited(w * t.imaginary, -LARGEST_PHASE, LARGEST_PHASE);
+    const lanes q = vec_rough_exp2(-M_LOG2E * a);
+    const lanes p = rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
+    const complex_lanes second = {1.0 - 3.0 * a + a * a - b * b, b * (2.0 * a - 3.0)};
+    return (item_magnitudes){p, p + q, w * q, (1.0 - a) * (1.0 - a) + b * b, square_of(second)};
+}
+
+/* Return the probability of a normal variable above z, Re z >= 0, over e^(-z^2 / 2), to 1.3e-5, by Weideman's series
+ * for the error function (docs/numerics.md), summed for both parts at once. */
+PLR_INLINE complex_lanes rough_tail(complex_lanes z)
+{
+    static const double series[] = {-8.4800862e-5, -1.8021895e-4, 4.9836962e-4, 1.4282417e-3,
+                                    -2.3422658e-3, -0.01387978,   -6.2564108e-3, 0.11193483,
+                                    0.48204482,    1.1898904,     2.1253128,     2.9534215};
+    const double middle = 4.119534;
+    const lanes inverse2 = 1.0 / square_of((complex_lanes){middle + z.real, z.imaginary});
+    const complex_lanes inverse = {(middle + z.real) * inverse2, -z.imaginary * inverse2};
+    const complex_lanes x = times((complex_lanes){middle - z.real, -z.imaginary}, inverse);
+    const lanes twice = 2.0 * x.real, size = square_of(x);
+    lanes before = {0}, sum = vec_all(series[0]);
+    for (int i = 1; i < (int)(sizeof series / sizeof *series); i++) {
+        const lanes next = series[i] + twice * sum - size * before;
+        before = sum;
+        sum = next;
+    }
+    const complex_lanes all = times((complex_lanes){sum - x.real * before, x.imaginary * before}, inverse);
+    return times((complex_lanes){all.real + DENSITY_AT_0, all.imaginary}, inverse);
+}
+
+PLR_INLINE item_magnitudes normal_item(complex_lanes y)
+{
+    const complex_lanes square = times(y, y), later = {vec_abs(y.real), y.imaginary};
+    const lanes decay = vec_rough_exp2(-0.5 * M_LOG2E * limited(square.real, -2 * MOST_GROWTH, LARGEST_EXPONENT));
+    lanes cosine;
+    const lanes sine = vec_sin_cos(later.real * later.imaginary * (0.5 / M_PI), &cosine);
+    const complex_lanes tail = times((complex_lanes){decay * cosine, -decay * sine}, rough_tail(later));
+    const complex_lanes rest = {1.0 - tail.real, tail.imaginary}, second = {square.real - 1.0, square.imaginary};
+    const lanes less = rough_sqrt(square_of(tail)), more = rough_sqrt(square_of(rest));
+    return (item_magnitudes){vec_select(y.real > 0.0, more, less), more + less, DENSITY_AT_0 * decay, square_of(y),
+                             square_of(second)};
+}
+
+PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure,
+                               int normal)
 {
     item_sums sums = {{0}};
     double w = 1;
@@ -106,26 +153,26 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
         const double count = histogram->count[bin], square = histogram->squares[bin];
         if (count == 0)
             continue;
-        const lanes a = limited(w * t.real, -MOST_GROWTH, LARGEST_EXPONENT);
-        const lanes b = limited(w * t.imaginary, -LARGEST_PHASE, LARGEST_PHASE);
-        const lanes q = vec_rough_exp2(-M_LOG2E * a);
-        const lanes p = rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
-        const lanes both = q + p, inverse = 1.0 / both, u = p * inverse, h = w * q * inverse;
-        sums.log_C += count * vec_rough_log(both);
+        const complex_lanes y = {t.real - bin * (1.0 / BINS_PER_NAT), t.imaginary};
+        if (normal && vec_largest((y.imaginary - y.real) * (y.imaginary + y.real)) < -100) { /* certain to 1e-22 */
+            sums.arrivals += vec_keep(y.real > 0.0, vec_all(count));
+            continue;
+        }
+        const item_magnitudes item = normal ? normal_item(y) : exponential_item(w, t);
+        const lanes inverse = 1.0 / item.both, u = item.p * inverse, h = item.density * inverse;
+        sums.log_C += count * vec_rough_log(item.both);
         sums.arrivals += count * u;
         sums.variance += count * u * (1.0 - u);
         sums.relevant += histogram->magnitudes[bin] * h;
         if (derivatives == 0)
             continue;
         const lanes h2 = h * h;
-        const lanes first = exposure ? vec_all(1) : (1.0 - a) * (1.0 - a) + b * b;
-        sums.own[OF_GRADIENT] += square * h2 * first;
+        sums.own[OF_GRADIENT] += square * h2 * (exposure ? vec_all(1) : item.first);
         sums.others[OF_GRADIENT] += count * h2;
         if (derivatives == 1)
             continue;
-        const complex_lanes second = {1.0 - 3.0 * a + a * a - b * b, b * (2.0 * a - 3.0)};
-        sums.own[OF_HESSIAN] += square * h2 * square_of(second);
-        sums.others[OF_HESSIAN] += count * h2 * first;
+        sums.own[OF_HESSIAN] += square * h2 * item.second;
+        sums.others[OF_HESSIAN] += count * h2 * item.first;
     }
     return sums;
 }
@@ -155,8 +202,7 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
         const lanes above = (double)(k - 1) - mean, below = -2.0 - above;
         const lanes d_open = vec_max_f64(below + 1.0, zero), d_next = vec_max_f64(vec_max_f64(below, above), zero);
-        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean);
-        const lanes bernstein = variance + d_next * (1.0 / 3);
+        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean), bernstein = variance + d_next * (1.0 / 3);
         const lanes s_next = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
         const lanes inverse = 1.0 / (s_open * s_next), tilt = d_next * s_open * inverse;
         const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d_next * tilt);
@@ -166,41 +212,63 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
     return all;
 }
 
-enum { VECTORS = POINTS / PLR_LANES };
+/* The sum of e^x over points, over e^largest, in each lane. */
+typedef struct {
+    lanes largest, sum;
+} log_sum;
 
-/* Return the logarithm of the mean over all points. */
-static double log_mean(const lanes *logarithms)
+PLR_INLINE void add_logarithm(log_sum *sum, lanes x)
 {
-    double largest = vec_largest(logarithms[0]);
-    for (int i = 1; i < VECTORS; i++)
-        largest = larger(largest, vec_largest(logarithms[i]));
-    lanes sum = {0};
-    for (int i = 0; i < VECTORS; i++)
-        sum += vec_rough_exp2(M_LOG2E * (logarithms[i] - largest));
-    return largest + log(vec_sum(sum) / POINTS);
+    const lanes largest = vec_max_f64(sum->largest, x);
+    sum->sum = sum->sum * vec_rough_exp2(M_LOG2E * (sum->largest - largest)) + vec_rough_exp2(M_LOG2E * (x - largest));
+    sum->largest = largest;
+}
+
+/* Return the logarithm of the sum over all lanes. */
+static double log_of_sum(const log_sum *sum)
+{
+    const double largest = vec_largest(sum->largest);
+    return largest + log(vec_sum(sum->sum * vec_rough_exp2(M_LOG2E * (sum->largest - largest))));
+}
+
+/* Add the integrands at a vector of points to the sums. */
+PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *gains, ellipse_points points,
+                           int derivatives, int exposure, int normal, log_sum sum[INTEGRALS])
+{
+    const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, normal);
+    const lanes most_likely = largest_chance(sums.variance);
+    const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
+    lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
+    const lanes factor = exposure ? (lanes){0} : normal ? vec_all(1) : rough_sqrt(square_of(points.t));
+    const lanes moving = factor * sums.relevant * ranks.next;
+    for (int order = 1; order <= derivatives; order++)
+        norm[order] = rough_sqrt(sums.own[order]) * ranks.open + rough_sqrt(sums.others[order]) * moving;
+    for (int order = 0; order <= derivatives; order++) {
+        const lanes here = vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN));
+        add_logarithm(sum + order, sums.log_C + vec_rough_log(here));
+    }
 }
 
 void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
                 double log_error[INTEGRALS])
 {
-    lanes at_point[INTEGRALS][VECTORS];
-    const int derivatives = gains->derivatives;
-    for (int i = 0; i < VECTORS; i++) {
-        const ellipse_points points = place_points(map, eta, i * PLR_LANES);
-        const item_sums sums = derivatives == 0   ? sum_items(histogram, points.t, 0, 0)
-                               : gains->exposure  ? sum_items(histogram, points.t, 1, 1)
-                               : derivatives == 1 ? sum_items(histogram, points.t, 1, 0)
-                                                  : sum_items(histogram, points.t, 2, 0);
-        const lanes most_likely = largest_chance(sums.variance);
-        const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
-        lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
-        const lanes moving = gains->exposure ? (lanes){0}
-                                             : rough_sqrt(square_of(points.t)) * sums.relevant * ranks.next;
-        for (int order = 1; order <= derivatives; order++)
-            norm[order] = rough_sqrt(sums.own[order]) * ranks.open + rough_sqrt(sums.others[order]) * moving;
-        for (int order = 0; order <= derivatives; order++)
-            at_point[order][i] = sums.log_C + vec_rough_log(vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN)));
+    const int derivatives = gains->derivatives, count = POINTS * (int)ceil((1 + map->normal) * LEAST_ETA / eta);
+    log_sum sum[INTEGRALS];
+    for (int order = 0; order <= derivatives; order++)
+        sum[order] = (log_sum){vec_all(-LARGEST_EXPONENT), {0}};
+    for (int first = 0; first < count; first += PLR_LANES) {
+        const ellipse_points points = place_points(map, eta, first, count);
+        if (map->normal)
+            add_points(histogram, gains, points, derivatives, 0, 1, sum);
+        else if (derivatives == 0)
+            add_points(histogram, gains, points, 0, 0, 0, sum);
+        else if (gains->exposure)
+            add_points(histogram, gains, points, 1, 1, 0, sum);
+        else if (derivatives == 1)
+            add_points(histogram, gains, points, 1, 0, 0, sum);
+        else
+            add_points(histogram, gains, points, 2, 0, 0, sum);
     }
     for (int order = 0; order <= derivatives; order++)
-        log_error[order] = log_mean(at_point[order]) + log(2 * M_PI) - eta;
+        log_error[order] = log_of_sum(sum + order) + log(2 * M_PI / count) - eta;
 }

@@ -13,11 +13,15 @@
  * variance of N without i and j: by Cauchy's formula it is at most the mean of prod_i |1 - u_i + u_i e^(i (x + a_i))|
  * over all x, where the a_i are phases; each factor is at most exp(-u_i (1 - u_i) (1 - cos(x + a_i))), and by Hoelder's
  * inequality their mean is largest for equal phases.
+ *
+ * With normal arrival times the density takes the place of w_j q_j.
  */
 #ifndef PLR_INTEGRAND_BOUND_H
 #define PLR_INTEGRAND_BOUND_H
 
 #include "gradients/exact/score_histogram.h"
+
+#define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* of normal arrival times: 1 / sqrt(2 pi) */
 
 enum { OF_VALUE, OF_GRADIENT, OF_HESSIAN, INTEGRALS };
 
@@ -30,17 +34,16 @@ typedef struct {
     int exposure;                /* whether derivatives are by relevance */
 } panel_gains;
 
-/* The map t = t0 + scale sinh(v)^2 from [v_begin, v_begin + v_length], a piece of a plan. */
+/* The map from [v_begin, v_begin + v_length] to time: t = t0 + scale sinh(v)^2, or t0 + scale sinh(v) for normal
+ * arrival times. */
 typedef struct {
+    int normal;
     double t0, scale, v_begin, v_length;
 } time_map;
 
-#define prepare_ellipse ISA(prepare_ellipse)
 #define bound_rule ISA(bound_rule)
 
-/* Fill the table of angles, once per process. */
-void prepare_ellipse(void);
-/* Set log_error of each integral to ln of a bound of the norm of a rule's error on the piece, times e^(2 n eta). */
+/* Set log_error of each integral to ln of a bound of the norm of a rule's error on the interval, times e^(2 n eta). */
 void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
                 double log_error[INTEGRALS]);
 

@@ -20,6 +20,8 @@
 #include "gradients/exact/gauss_legendre.h"
 #include "gradients/exact/integrand_bound.h"
 
+#define MOST_STEPS (MOST_BINS + 80) /* of time */
+
 /* The errors that an attempt allows: of the quadrature in each panel, at least `allowed` and `per_flux` times the
  * gradient_flux (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and of the
  * loss after the end of the integral, in units of R (tail_bound.h). */
@@ -29,42 +31,52 @@ typedef struct {
     int derivatives;  /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
 } tolerances;
 
-/* The flux of a panel while rank K is expected to be open: the largest, at most 1, and the last step of time. */
+/* The steps of a plan's time from the first arrivals to where the loss falls below a tolerance. */
 typedef struct {
-    double largest;
-    int last_step;
-} panel_flux;
+    int first, steps;
+    double crowding[MOST_STEPS]; /* at each: 1 / s^2, s being the width of arrivals, times the share of digits */
+    double end;              /* on the axis of the bins */
+    int ended;               /* no rank is left open at its end */
+    double largest_flux;     /* while rank K is expected to be open, at most 1 */
+    int last_open;           /* step at which it is */
+} live_time;
 
-/* Include the next step of time, by which `ahead` more items have arrived than fill the first K - 1 ranks. */
-static inline void include_flux(panel_flux *flux, arrival_profile at, int step, double ahead)
-{
-    if (ahead > 1 && flux->largest > 0)
-        return;
-    flux->largest = larger(flux->largest, smaller(at.flux, 1));
-    flux->last_step = step;
-}
-
-/* Return the error of the quadrature that a panel allows, for a gradient of this flux. */
-static inline double allowed_error(const tolerances *tolerance, double flux, int integral)
-{
-    return larger(larger(tolerance->allowed[integral], tolerance->per_flux[integral] * flux), DBL_MIN);
-}
+/* The errors that a plan allows, and the nats of accuracy that the most demanding one takes where integrands are
+ * largest. */
+typedef struct {
+    double allowed[INTEGRALS], nats;
+} plan_goals;
 
 typedef struct {
     int pieces, nodes;      /* pieces of equal length in v, each of so many nodes */
     int ended;              /* no rank <= K is left open after the last node */
     double accuracy;        /* allowed where the integrands are largest, relative to these */
     double error[INTEGRALS]; /* bounds of the panel's errors */
-    double t0, b, S, v_end; /* of the map */
+    time_map map;
     double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
 } quadrature_plan;
 
 #define prepare_exponential_table ISA(prepare_exponential_table)
+#define find_live_time ISA(find_live_time)
+#define goals_of_plan ISA(goals_of_plan)
+#define best_eta ISA(best_eta)
+#define choose_nodes ISA(choose_nodes)
 #define plan_quadrature ISA(plan_quadrature)
 #define place_nodes ISA(place_nodes)
 
 /* Fill the table of exponential arrivals, once per process. */
 void prepare_exponential_table(void);
+/* Walk along steps of time from the given one to where the loss falls below the tolerance, or to the step of `last`. */
+void find_live_time(const arrival_table *table, const score_histogram *histogram, double K, int step, double last,
+                    const tolerances *tolerance, live_time *live);
+plan_goals goals_of_plan(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains,
+                         const live_time *live, const tolerances *tolerance);
+/* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width
+ * 1 / b. */
+double best_eta(double b, double v_length, double nats);
+/* Divide plan->map into so few pieces that their nodes suffice, and set the plan's errors. */
+void choose_nodes(const score_histogram *histogram, const panel_gains *gains, const plan_goals *goals, double b,
+                  quadrature_plan *plan);
 /* Plan the integral over [t0, t1] (if t1 is infinite, it ends where no arrival of rank <= K is left). `histogram` is
  * that of -f, with f relative to its maximum; S is the sum of the weights. */
 void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
