@@ -202,7 +202,8 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
         const lanes above = (double)(k - 1) - mean, below = -2.0 - above;
         const lanes d_open = vec_max_f64(below + 1.0, zero), d_next = vec_max_f64(vec_max_f64(below, above), zero);
-        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean), bernstein = variance + d_next * (1.0 / 3);
+        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean);
+        const lanes bernstein = variance + d_next * (1.0 / 3);
         const lanes s_next = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
         const lanes inverse = 1.0 / (s_open * s_next), tilt = d_next * s_open * inverse;
         const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d_next * tilt);

@@ -6,6 +6,10 @@
 #define LEAST_SCALE 0.5
 #define LARGEST_SCALE 256.0
 
+/* Sigmas by which items may arrive later than those of the histogram, whose counts are split between bins
+ * (docs/numerics.md). */
+#define LATER_THAN_BINS 0.15
+
 /* The table on the axis of time itself. prepare_normal_table fills it; it is read-only afterwards. */
 static arrival_table normal_table = {.certain = REACH * BINS_PER_NAT};
 
@@ -56,8 +60,7 @@ static double choose_map(const live_time *live, double begin, double end, double
     return b;
 }
 
-/* Splitting the counts of items between bins makes some of them arrive too early, but less than half a bin, so the plan
- * ends half a bin after the time at which the loss is within the tolerance. */
+/* The plan ends after the time at which the loss of the histogram is within the tolerance. */
 void plan_normal(const score_histogram *histogram, const panel_gains *gains, double n, double from, double until,
                  const tolerances *tolerance, quadrature_plan *plan)
 {
@@ -68,7 +71,7 @@ void plan_normal(const score_histogram *histogram, const panel_gains *gains, dou
     live_time live;
     find_live_time(&normal_table, histogram, K, step, last, tolerance, &live);
     const plan_goals goals = goals_of_plan(&normal_table, histogram, gains, &live, tolerance);
-    const double end = larger(smaller(live.end + 0.5 / BINS_PER_NAT, last), begin + 1.0 / BINS_PER_NAT);
+    const double end = larger(smaller(live.end + LATER_THAN_BINS, last), begin + 1.0 / BINS_PER_NAT);
     plan->ended = live.ended;
     const double b = choose_map(&live, begin, end, goals.nats, &plan->map);
     choose_nodes(histogram, gains, &goals, b, plan);
