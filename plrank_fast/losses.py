@@ -70,7 +70,6 @@ __all__ = [
 ]  # fmt: skip
 
 LossAndGradient = tuple[FloatArray, FloatArray]
-OutputPair = tuple[FloatArray, FloatArray]
 
 POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
 TIES = ("index", "random", "exact")
@@ -85,7 +84,7 @@ def pointwise(
     offsets: ArrayLike | None = None,
     kind: str = "squared",
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute a pointwise loss, which compares each document's score with its own label.
 
@@ -123,7 +122,7 @@ def softmax_cross_entropy(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute the softmax cross-entropy, with the labels as a distribution over the document that comes first.
 
@@ -164,7 +163,7 @@ def list_mle(
     ties: str = "index",
     rng: RandomState = None,
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
     first_query: int = 0,
 ) -> LossAndGradient:
     r"""Compute the ListMLE loss: minus the log-probability of the ranking by label under Plackett-Luce.
@@ -224,7 +223,7 @@ def pairwise_logistic(
     offsets: ArrayLike | None = None,
     slope: float = 1.0,
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute the pairwise logistic loss (RankNet): documents with higher labels should have higher scores.
 
@@ -265,7 +264,7 @@ def lambda_rank(
     slope: float = 1.0,
     truncation: str = "metric",
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute the LambdaRank loss, which weights pairs by how much swapping them would change NDCG@K.
 
@@ -316,7 +315,7 @@ def lambda_loss(
     slope: float = 1.0,
     mu: float = 10.0,
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute the LambdaLoss with the weights NDCG-Loss2++.
 
@@ -365,7 +364,7 @@ def approx_ndcg(
     offsets: ArrayLike | None = None,
     temperature: float = 0.1,
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute the ApproxNDCG loss: one minus NDCG at smooth ranks.
 
@@ -408,7 +407,7 @@ def soft_rank(
     cutoff: int | None = None,
     sigma: float = 1.0,
     n_threads: int | None = None,
-    out: OutputPair | None = None,
+    out: LossAndGradient | None = None,
 ) -> LossAndGradient:
     r"""Compute the SoftRank loss: one minus the NDCG@K expected under normal noise, with defeats as if independent.
 

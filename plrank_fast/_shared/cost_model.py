@@ -53,12 +53,6 @@ def choose_method(offsets: IntArray, cutoff: int) -> str:
     """Choose between ``pl_rank_exact`` and one sample of ``pl_rank_cmc`` for training on these queries.
 
     The exact gradient is chosen unless it costs more than ``WORTH_OF_EXACTNESS`` times as much.
-
-    Examples
-    --------
-    >>> from plrank_fast._shared.cost_model import choose_method
-    >>> choose_method([0, 20, 45], cutoff=10)
-    'pl_rank_exact'
     """
     if len(offsets) == 2:
         return _choose_for_one(int(offsets[1]), cutoff)

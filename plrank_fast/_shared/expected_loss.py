@@ -81,16 +81,6 @@ def expected_loss(
     those of ``plrank_fast.torch.PlackettLuceLoss``; ``options`` go to `value_and_gradient`. Only sampled methods call
     ``words``, which returns the words of the seed. With a ``direction``, a change of the scores, the exact method
     returns the slope of each loss along it, and the derivative of the gradient.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from plrank_fast._shared.expected_loss import expected_loss
-    >>> expected_loss(
-    ...     np.zeros(2), [1, 0], offsets=None, mask=None, weight=None, cutoff=1, rank_weights=None, gain="linear",
-    ...     normalize=False, reduction="mean", method="exact", words=list,
-    ... )
-    (array([-0.5]), array([-0.25,  0.25]))
     """
     normalize = loss_options(gain=gain, reduction=reduction, normalize=normalize)["normalize"]
     layout = layout_of(scores.shape, offsets, mask)
