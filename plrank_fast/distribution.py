@@ -231,11 +231,6 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same queries.
-
-        Returns
-        -------
-        SampledValue
-            (value, standard_error), both (n_queries,).
         """
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)

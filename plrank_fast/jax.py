@@ -32,6 +32,10 @@ drawing = with_parameters(
         Source of the random numbers, which may be traced.
     n_samples : int
         Rankings to draw from each distribution of the batch, at least 2.
+
+    Returns
+    -------
+    array, shape batch_shape
     """
 )
 
@@ -364,12 +368,7 @@ class PlackettLuce:
 
     @drawing
     def entropy(self, key: Any, n_samples: int = 1000) -> Any:
-        """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
-
-        Returns
-        -------
-        array, shape batch_shape
-        """
+        """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased."""
         return -self._mean_log_ratio(None, key, n_samples)
 
     @drawing
@@ -380,10 +379,6 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same items; its scores are differentiated too.
-
-        Returns
-        -------
-        array, shape batch_shape
         """
         return self._mean_log_ratio(other, key, n_samples)
 

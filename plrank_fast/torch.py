@@ -385,13 +385,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         rng: Any = None,
         first_query: int = 0,
     ) -> Any:
-        """Compute the loss of a batch.
-
-        Returns
-        -------
-        Tensor
-            A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
-        """
+        """Compute the loss of a batch."""
         return plackett_luce_loss(
             scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
             gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,
