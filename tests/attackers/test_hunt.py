@@ -236,7 +236,7 @@ class TestHunt:
 class TestFound:
     def test_heavy_item_above_a_light_one(self):
         """Two documents 7 to 11 nats apart in their likely order: the error of the heavy one comes and goes. Mutant: an
-        amplification of 1e4 allowed to a single ranking, as it was (1.8e-12)."""
+        amplification of 1e4 allowed to a single ranking (1.8e-12)."""
         relevance, rank_weights, ranking = np.array([0.03, 1.02]), np.array([1.0, 2.0]), np.array([[1, 0]])
         worst = 0.0
         for gap in np.linspace(7.0, 11.0, 600):
@@ -247,7 +247,7 @@ class TestFound:
 
     def test_relevant_document_far_below(self):
         """ApproxNDCG: nobody near the document is left of its gradient but what comes from those far above. Mutant: its
-        own slope, 1/4 at no distance, added and taken off again, as it was (1e-17 with another sign, or nothing)."""
+        own slope, 1/4 at no distance, added and taken off again (1e-17 with another sign, or nothing)."""
         scores, labels = np.array([0.0, 0.5, -40.0, -41.5]), np.array([0.0, 1.0, 2.0, 1.0])
         for part in (slice(0, 3), slice(0, 4)):
             _, best = loss_reference.approx_ndcg(scores[part], labels[part], 0.9)

@@ -697,7 +697,7 @@ def test_limits_are_checked(tmp_path, splits):
 @pytest.mark.parametrize("epochs", [0, 3])
 def test_learning_curve(tmp_path, splits, epochs, figures):
     """Mutants: a run without a whole epoch crashes the drawing; an empty picture; the first and the last epoch half as
-    wide as the others, as they were; the parts of an epoch's time beside each other and not on top; a legend that hides
+    wide as the others; the parts of an epoch's time beside each other and not on top; a legend that hides
     the bars.
     """
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=epochs)

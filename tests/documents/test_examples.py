@@ -72,7 +72,7 @@ def test_help_greets_a_user():
 
 
 def test_submodules_are_attributes_and_imported_when_asked_for():
-    """Mutants: no ``__getattr__`` (as it was: ``plr.data`` was an AttributeError); ``data`` imported at once."""
+    """Mutants: no ``__getattr__`` (``plr.data`` is an AttributeError); ``data`` imported at once."""
     program = """
 import sys
 import plrank_fast as plr

@@ -68,7 +68,7 @@ def newcomer(tmp_path):
 @pytest.mark.skipif(not (shutil.which("bash") and shutil.which("make")), reason="needs bash and make")
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_blocks_run_in_order(document, newcomer):
-    """Mutants: the model's name as it was (model.npz); training into the folder that a command before it has filled; an
+    """Mutants: another name of the model (model.npz); training into the folder that a command before it has filled; an
     option or target that does not exist."""
     folder, environment = newcomer
     for block in blocks(document):

@@ -91,8 +91,8 @@ def test_equal_scores(size):
 
 @pytest.mark.parametrize("gap", [2.0, 4.0, 8.0, 16.0])
 def test_whole_gaps(gap):
-    """At 4 a place at which the integrand is surveyed is its mode. Mutant: an end of the nodes from its flat tangent,
-    as it was (-inf)."""
+    """At 4 a place at which the integrand is surveyed is its mode. Mutant: an end of the nodes from its flat tangent
+    (-inf)."""
     expected = np.log1p(-2 / (1 + np.exp(gap)) + 1 / (1 + 2 * np.exp(gap)))
     assert plr.bucket_log_prob([gap, gap, 0.0], [0, 0, 1]) == pytest.approx([expected], rel=RTOL, abs=RTOL)
 

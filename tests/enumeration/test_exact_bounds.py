@@ -52,7 +52,7 @@ class TestReference:
 class TestEndsOfPanels:
     """A panel ends while an item is silent with chance q = e^-x; its gradient loses x q and not q.
 
-    Mutants: panels that end at x = log(n / cut), as they once did; the cut 30 times as large.
+    Mutants: panels that end at x = log(n / cut); the cut 30 times as large.
     """
 
     @pytest.mark.parametrize(

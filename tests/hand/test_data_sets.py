@@ -156,7 +156,7 @@ def test_longest_lists_are_those_published(profile):
 def test_linear_models_networks_and_trees_differ(tmp_path):
     """Ridge regression < the network < LightGBM in NDCG@10 on held-out queries, by half of what was measured or less.
 
-    Mutants: ``interactions`` 0, with which the linear model wins; the relevance as it was, likewise.
+    Mutant: ``interactions`` 0, with which the linear model wins.
     """
     lightgbm = pytest.importorskip("lightgbm")
     pytest.importorskip("torch")

@@ -52,7 +52,7 @@ LENGTHS = [
 @pytest.mark.parametrize("name", BATCHES)
 def test_empty_queries_at_every_place(name, costs):
     """Mutants: an empty query costs as much as 25 items and can be long, and no estimator asks again (division by
-    zero); a query of one item that is long is estimated, as it was, and gets -5e-17 by rounding; `estimate_long_query`
+    zero); a query of one item that is long is estimated, and gets -5e-17 by rounding; `estimate_long_query`
     counts queries from 0."""
     for lengths in LENGTHS:
         scores, relevance, rank_weights, offsets = ragged(lengths)

@@ -437,7 +437,7 @@ class TestCatBoost:
         np.testing.assert_array_equal(np.ravel(pool.get_baseline()), start)
 
     def test_no_team_of_threads_for_each_tree(self, catboost, monkeypatch):
-        """CatBoost was once seen to wait for the end of one for ever; the model that is returned is one of its own.
+        """CatBoost may wait for the end of one for ever; the model that is returned is one of its own.
 
         Mutants: trees of ``catboost.CatBoost``, which compute importances; ``thread_count`` not handed to the leaves.
         """

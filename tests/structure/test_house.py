@@ -56,7 +56,7 @@ def test_the_map_is_complete():
 
 
 def test_compiled_modules_import_only_what_stands_above_them():
-    """Mutants: ``threads`` imports ``stream``, as it once did; two lines of the map exchanged."""
+    """Mutants: ``threads`` imports ``stream``; two lines of the map exchanged."""
     imports = [
         (importer, name.replace(".", "/"))
         for importer, path in cython_files()
