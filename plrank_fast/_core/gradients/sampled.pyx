@@ -114,7 +114,7 @@ cdef inline intp_t rankings_per_total(intp_t n_items) noexcept nogil:
     return min(max(<intp_t>4096, n_items // 16 // BLOCK * BLOCK), <intp_t>16384)
 
 
-cdef inline intp_t n_results(const Estimator *estimator, intp_t n_items) noexcept nogil:
+cdef inline intp_t results_per_query(const Estimator *estimator, intp_t n_items) noexcept nogil:
     return 1 if estimator.one_per_query else n_items
 
 
@@ -136,7 +136,7 @@ cdef void move(double *sums, double *totals, intp_t n) noexcept nogil:
 
 
 cdef void move_to_totals(const Estimator *estimator, Estimate *estimate) noexcept nogil:
-    cdef intp_t n = n_results(estimator, estimate.n_items)
+    cdef intp_t n = results_per_query(estimator, estimate.n_items)
     estimate.denominator = 1
     if estimator.hand_out != NULL:
         estimator.hand_out(estimate)
@@ -158,7 +158,7 @@ cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_
 
 
 cdef void begin_attempt(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
-    cdef size_t n_bytes = n_results(estimator, estimate.n_items) * sizeof(double)
+    cdef size_t n_bytes = results_per_query(estimator, estimate.n_items) * sizeof(double)
     estimate.in_groups = False
     estimate.inexact = False
     estimate.in_totals = False
@@ -193,7 +193,7 @@ cdef void take_mean(double *sums, const double *totals, intp_t n, intp_t denomin
 
 
 cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
-    cdef intp_t n = n_results(estimator, estimate.n_items), denominator = estimate.n_samples
+    cdef intp_t n = results_per_query(estimator, estimate.n_items), denominator = estimate.n_samples
     cdef const double *totals = NULL
     cdef const double *of_hessian = NULL
     if estimator.result == SUM:
