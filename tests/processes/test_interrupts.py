@@ -85,9 +85,10 @@ def test_work_can_be_cut_finely(name, costs):
     ("call", "steps"),
     [
         (loss("soft_rank", n_docs=3000, n_relevant=1, cutoff=200), 3 * 3000 * 200),
+        (loss("pairwise_logistic", n_docs=3000), 3000 * 3000),
         (gradient(plr.pl_rank_cmc, n_docs=100, n_samples=2000, cutoff=20), 2000 * 100 * 20),
     ],
-    ids=["soft_rank", "pl_rank_cmc"],
+    ids=["soft_rank", "pairwise_logistic", "pl_rank_cmc"],
 )
 @pytest.mark.parametrize("round_ns", [1e4, 1e5])
 def test_work_between_two_looks(call, steps, round_ns, costs):

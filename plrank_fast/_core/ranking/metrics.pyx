@@ -457,7 +457,6 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     """Return log-probabilities (n_queries, n_rankings), without the first axis if there are no ``offsets``."""
     cdef LogProbCall call
     cdef Batch batch
-    cdef intp_t cutoff
     cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets)
     given = validation.given_rankings(
         rankings, checked.offsets_array(), None, batch=offsets is not None, prefixes=True)
@@ -465,15 +464,13 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     call.n_rankings = given.shape[1]
     call.length = given.shape[2]
     result = zeros((checked.n_queries, call.n_rankings))
-    cutoff = min(call.length, checked.longest)
-    if cutoff > 0:
-        call.queries = checked.queries
-        call.rankings = <const int32_t *>data_of(given)
-        call.out = <double *>data_of(result)
-        batch = new_batch(checked.queries.offsets, checked.n_queries)
-        batch.call = &call
-        batch.query = log_prob_in_batch
-        batch.workspace = bytes_of(lay_out_remaining, checked.longest, cutoff)
-        batch.ns_per_item = 10.0 + call.n_rankings
-        run_batch(&batch, n_threads)
+    call.queries = checked.queries
+    call.rankings = <const int32_t *>data_of(given)
+    call.out = <double *>data_of(result)
+    batch = new_batch(checked.queries.offsets, checked.n_queries)
+    batch.call = &call
+    batch.query = log_prob_in_batch
+    batch.workspace = bytes_of(lay_out_remaining, checked.longest, min(call.length, checked.longest))
+    batch.ns_per_item = 10.0 + call.n_rankings
+    run_batch(&batch, n_threads)
     return result[0] if offsets is None else result
