@@ -277,12 +277,12 @@ def pl_rank_exact(
     Gauss-Legendre quadrature on a map of t that follows the arrivals integrates E and its derivatives.
 
     With ``noise="normal"`` rankings are the descending order of u = score + sigma z, z independent standard normal.
-    Items arrive at t = -u, with normal densities in place of w q and p_j = Phi((score_j + t) / sigma), and the nodes
-    are those of a trapezoid rule. ``stochastic_rank(noise="normal")`` estimates this expectation, which is the
-    objective of SoftRank without its assumption of independence.
+    Items arrive at t = -u, with normal densities in place of w q and p_j = Phi((score_j + t) / sigma).
+    ``stochastic_rank(noise="normal")`` estimates this expectation, which is the objective of SoftRank without its
+    assumption of independence.
 
     The cost is O(Q D K) with Q = 16 to 40 nodes at ``rtol=1e-6`` and scores of unit variance, more for wide spreads and
-    for K near D. Normal noise takes up to four times as long as Gumbel noise up to 316 documents, and more for longer
+    for K near D. Normal noise takes up to three times as long as Gumbel noise up to 316 documents, and more for longer
     lists, where for Gumbel noise documents of small weight share their cost. Threads share the queries of a batch, and
     the nodes and documents of a long query. Results are bit-identical for any number of threads and whatever the other
     queries of the batch are; they may differ from one SIMD level to another.
