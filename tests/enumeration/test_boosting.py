@@ -107,12 +107,14 @@ def test_query_weights():
 
 @pytest.mark.parametrize("method", boosting.METHODS)
 def test_names_of_methods(method):
-    """Every estimator by each of its names, as ``value_and_gradient`` has them. Mutant: a table of its own."""
+    """Every estimator by each name, with its options. Mutants: a table of its own; no ``n_samples``, ``rtol``."""
     gradient, _ = BoostingObjective(method=method, cutoff=2, n_samples=500).derivatives(SCORES, LABELS, OFFSETS)
     assert np.corrcoef(gradient, derivatives()[0])[0, 1] > 0.95
     full_name = {"exact": "pl_rank_exact", "cmc": "pl_rank_cmc"}.get(method, method)
     again, _ = BoostingObjective(method=full_name, cutoff=2, n_samples=500).derivatives(SCORES, LABELS, OFFSETS)
     np.testing.assert_array_equal(gradient, again)
+    other, _ = BoostingObjective(method=method, cutoff=2, n_samples=499, rtol=0.1).derivatives(SCORES, LABELS, OFFSETS)
+    assert (gradient != other).any()
 
 
 @pytest.mark.parametrize(("length", "method"), [(8, "cmc"), (30, "cmc"), (70, "exact"), (400, "exact")])
