@@ -131,7 +131,7 @@ def train(arguments: argparse.Namespace) -> int:
 
 def _show(bar: Any, run: Any) -> None:
     """Show the progress of the run on the bar, and the latest metrics on the validation data."""
-    latest = run.progress.history[-1]["vali"]
+    latest = run.progress.history[-1]
     shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
     if run.config.objective == DISPARITY:
         shown += f", disparity {latest[DISPARITY]:.3g}"

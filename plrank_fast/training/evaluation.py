@@ -39,14 +39,11 @@ def evaluate_scores(
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
     expected = plr.expected_metric(scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads)
     actual = plr.dcg(scores, relevance, rank_weights, offsets=offsets)
-    answered = ideal > 0
+    answered, missing = ideal > 0, np.nan if empty == "drop" else empty
     metrics: Metrics = {}
     for prefix, values in (("ndcg", actual), ("expected_ndcg", expected)):
-        share = values[answered] / ideal[answered]
-        if empty == "drop":
-            metrics[f"{prefix}_query"] = float(share.mean())
-        else:
-            metrics[f"{prefix}_query"] = float((share.sum() + empty * (~answered).sum()) / len(ideal))
+        shares = np.divide(values, ideal, out=np.full(ideal.shape, missing), where=answered)
+        metrics[f"{prefix}_query"] = float(np.nanmean(shares))
         metrics[f"{prefix}_dataset"] = float(values.sum() / ideal.sum())
     if with_disparity:
         exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)

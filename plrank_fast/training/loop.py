@@ -53,15 +53,15 @@ Observer = Callable[["TrainingRun"], None]
 class Progress:
     """Progress of a run, which with the weights is its whole state.
 
-    ``seconds`` are those of the current epoch by activity. ``history`` has one entry for the untrained network and one
-    per whole epoch, so that an epoch's number is its index.
+    ``seconds`` are those of the run by activity. ``history`` has the metrics on the validation data, of the untrained
+    network and after each whole epoch, so that an epoch's number is their index.
     """
 
     epoch: int = 0
     batch: int = 0
     total_seconds: float = 0.0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ACTIVITIES, 0.0))
-    history: list[dict[str, Any]] = field(default_factory=list)
+    history: list[Metrics] = field(default_factory=list)
     best_epoch: int = 0
 
     @classmethod
@@ -74,8 +74,7 @@ class Progress:
             real(value, name, at_least=0.0)
         if progress.seconds.keys() != ACTIVITIES.keys():
             raise ValueError(f"it has the seconds of {', '.join(progress.seconds)}")
-        epochs = [entry["epoch"] for entry in progress.history]
-        if epochs != list(range(progress.epoch + 1)) or progress.best_epoch > progress.epoch:
+        if len(progress.history) != progress.epoch + 1 or progress.best_epoch > progress.epoch:
             raise ValueError(f"epoch {progress.epoch}, best {progress.best_epoch}, does not go with its history")
         return progress
 
@@ -353,12 +352,11 @@ class TrainingRun:
         progress = self.progress
         metrics = self.evaluate(self.splits["vali"])
         quality = self.config.quality
-        if not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch]["vali"]):
+        if not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch]):
             progress.best_epoch = progress.epoch
             self.best_weights = self.network.weights()
         progress.seconds["evaluation"] += time.perf_counter() - started
-        progress.history.append({"epoch": progress.epoch, "seconds": dict(progress.seconds), "vali": metrics})
-        progress.seconds = dict.fromkeys(progress.seconds, 0.0)
+        progress.history.append(metrics)
 
     def _key(self, *key: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.config.seed, spawn_key=key)
@@ -371,8 +369,7 @@ def _check_limits(epochs: Any, minutes: Any, model_threads: Any) -> None:
         count(epochs, "epochs", 0)
     if minutes is not None:
         real(minutes, "minutes", at_least=0.0)
-    if count(model_threads, "model_threads", 1) > MOST_MODEL_THREADS:
-        raise ValueError(f"model_threads must be at most {MOST_MODEL_THREADS}, got {model_threads}")
+    count(model_threads, "model_threads", 1, MOST_MODEL_THREADS)
 
 
 def _group(arrays: Arrays, group: str) -> Arrays:

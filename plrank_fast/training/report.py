@@ -1,4 +1,4 @@
-"""Results of a run: the table on the screen, the results file, and the picture of quality and time by epoch."""
+"""Results of a run: the table on the screen, the results file, and the picture of quality by epoch."""
 
 from __future__ import annotations
 
@@ -40,12 +40,8 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         run.network.set_weights(weights)
         for name, part in held_out.items():
             metrics[name][state] = run.evaluate(part)
-    epochs = history[1:]
-    seconds = {
-        activity: now + sum(entry["seconds"][activity] for entry in history)
-        for activity, now in run.progress.seconds.items()
-    }
-    values = [run.config.quality(entry["vali"]) for entry in history]
+    values = [run.config.quality(metrics) for metrics in history]
+    seconds = run.progress.seconds
     return {
         "config": asdict(run.config),
         "source": asdict(run.source),
@@ -62,7 +58,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "stopped": stopped,
         "epochs": run.progress.epoch,
         "best_epoch": run.progress.best_epoch,
-        "still_improving": bool(epochs) and values[-1] > max(values[:-1]),
+        "still_improving": len(values) > 1 and values[-1] > max(values[:-1]),
         "metrics": metrics,
         "seconds": run.progress.total_seconds,
         "seconds_by_activity": {**seconds, "other": run.progress.total_seconds - sum(seconds.values())},
@@ -172,12 +168,10 @@ def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, 
 
 def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]) -> None:
     """Draw the learning curve into a PNG file, from the results of `summarize`."""
-    figure_module = import_extra("matplotlib.figure", "train")
     config, history = results["config"], results["history"]
-    epochs = [entry["epoch"] for entry in history]
     # A Figure without pyplot needs no window system and changes no global state.
-    figure = figure_module.Figure(figsize=(11, 4.2), layout="constrained")
-    quality, cost = figure.subplots(1, 2, width_ratios=[3, 2])
+    figure = import_extra("matplotlib.figure", "train").Figure(figsize=(6.6, 4.2), layout="constrained")
+    panel = figure.subplots()
 
     curves = {"disparity": ("disparity", "C2")}
     label = "squared disparity of exposure on validation"
@@ -189,34 +183,15 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     # The legend has the untrained network, which would flatten the curves on the axis.
     first = 1 if len(history) > 1 else 0
     for metric, (title, style) in curves.items():
-        untrained, *_ = values = [entry["vali"][metric] for entry in history]
+        untrained, *_ = values = [metrics[metric] for metrics in history]
         label_of_curve = f"{title} (untrained {untrained:.3f})"
-        marker = "." if len(epochs) < 40 else None
-        quality.plot(epochs[first:], values[first:], style, label=label_of_curve, marker=marker)
-    quality.axvline(results["best_epoch"], color="0.7", linewidth=1, zorder=0, label="best epoch")
-    quality.set(
-        xlabel="epoch",
-        ylabel=label,
-        title=f"{results['method']}, {results['data']['train']['name']}",
-    )
-    below_axes = (0, -0.14)
-    quality.legend(loc="upper left", bbox_to_anchor=below_axes, ncols=2, frameon=False)
-    quality.grid(alpha=0.3)
-
-    trained = history[1:]
-    seconds = [[entry["seconds"][what] for entry in trained] for what in ACTIVITIES]
-    if trained:
-        # Each epoch has a bar of the same width, as its cost belongs to the whole epoch.
-        below = np.cumsum([np.zeros(len(trained)), *seconds[:-1]], axis=0)
-        for what, height, bottom in zip(ACTIVITIES.values(), seconds, below, strict=True):
-            cost.bar(epochs[1:], height, width=1.0, bottom=bottom, label=what)
-        cost.legend(loc="upper left", bbox_to_anchor=below_axes, ncols=2, frameon=False)
-    cost.set(xlabel="epoch", ylabel="seconds", title="time per epoch")
-    cost.set_ylim(bottom=0)
-    cost.grid(alpha=0.3)
-
-    for panel in (quality, cost):
-        panel.xaxis.get_major_locator().set_params(integer=True)
+        marker = "." if len(values) < 40 else None
+        panel.plot(range(first, len(values)), values[first:], style, label=label_of_curve, marker=marker)
+    panel.axvline(results["best_epoch"], color="0.7", linewidth=1, zorder=0, label="best epoch")
+    panel.set(xlabel="epoch", ylabel=label, title=f"{results['method']}, {results['data']['train']['name']}")
+    panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False)
+    panel.grid(alpha=0.3)
+    panel.xaxis.get_major_locator().set_params(integer=True)
     picture = io.BytesIO()
     figure.savefig(picture, format="png", dpi=120)
     write_atomically(path, picture.getvalue())

@@ -204,12 +204,11 @@ def outcome_of(folder: Path) -> dict[str, Any]:
     The model alone says too little: it holds the weights of the best epoch, which later errors leave as they are.
     """
     header, arrays = read_archive(folder / CHECKPOINT, "checkpoint")
-    history = header["progress"]["history"]
     return {
         "model": (folder / MODEL).read_bytes(),
         "place in training": {name: header["progress"][name] for name in ("epoch", "batch", "best_epoch")},
         "weights and optimizer": {name: array.tobytes() for name, array in arrays.items()},
-        "history": [{name: value for name, value in entry.items() if name != "seconds"} for entry in history],
+        "history": header["progress"]["history"],
     }
 
 
