@@ -56,19 +56,19 @@ def with_parameters(*own: str | None) -> Callable[[Documented], Documented]:
     entries: dict[str, str] = {}
     returns = ""
     for listed in (SHARED, *own):
-        sections = _sections(listed)
-        entries |= _entries(sections.get("Parameters", sections[""]))
+        sections = sections_of(listed)
+        entries |= entries_of(sections.get("Parameters", sections[""]))
         returns = sections.get("Returns", returns)
     return partial(_documented, entries, returns)
 
 
-def _sections(text: str | None) -> dict[str, str]:
+def sections_of(text: str | None) -> dict[str, str]:
     """Return the sections of a docstring by their titles, and what precedes them by the title ""."""
     first, *titled = HEADING.split(inspect.cleandoc(text or ""))
     return {"": first, **{section.partition("\n")[0]: section for section in titled}}
 
 
-def _entries(section: str) -> dict[str, str]:
+def entries_of(section: str) -> dict[str, str]:
     """Return the entries of a list of parameters by the names of each."""
     entries = re.split(r"\n(?=\S)", (section.partition("----------\n")[2] or section).strip())
     return {name: entry for entry in entries if entry for name in re.split(r" :|\n", entry)[0].split(", ")}
@@ -79,8 +79,8 @@ def _documented(shared: dict[str, str], returns: str, documented: Documented) ->
     code = inspect.unwrap(function).__code__
     parameters = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if documented.__doc__:  # there is none with ``python -OO``
-        sections = _sections(documented.__doc__)
-        own = _entries(sections.get("Parameters", ""))
+        sections = sections_of(documented.__doc__)
+        own = entries_of(sections.get("Parameters", ""))
         entries = {name: (shared | own)[name] for name in parameters if name != "self"} | own
         listed = "\n".join(["Parameters", "----------", *dict.fromkeys(entries.values())])
         order = {"": "", "Parameters": "", "Returns": "" if isinstance(documented, type) else returns}

@@ -21,7 +21,7 @@ from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands import claims
-from plrank_fast.commands.options import some_path
+from plrank_fast.commands.options import add_list, some_path
 from plrank_fast.commands.timing import ONE_ANSWER, seconds_per_epoch
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction import published
@@ -111,36 +111,13 @@ def add_bench(commands: Any) -> None:
         "--picture draws them.",
         allow_abbrev=False,
     )
-    shapes, methods, samples = list(PROFILES), list(ESTIMATORS), list(published.SAMPLES)
-    parser.add_argument(
-        "--shapes", nargs="+", choices=shapes, default=shapes, help="data sets whose list lengths to use (default: all)"
-    )
-    parser.add_argument(
-        "--methods",
-        nargs="+",
-        choices=methods,
-        default=list(METHODS),
-        help="gradients to measure (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--cutoffs",
-        nargs="+",
-        type=int,
-        default=list(published.CUTOFFS),
-        metavar="K",
-        help="cutoffs to measure (default: %(default)s)",
-    )
-    parser.add_argument(
-        "--samples", nargs="+", type=int, default=samples, metavar="N", help="rankings per query (default: %(default)s)"
-    )
+    add_list(parser, "shapes", PROFILES, "data sets whose list lengths to use", PROFILES)
+    add_list(parser, "methods", METHODS, "gradients to measure", ESTIMATORS)
+    add_list(parser, "cutoffs", published.CUTOFFS, "cutoffs K to measure")
+    add_list(parser, "samples", published.SAMPLES, "rankings per query")
     parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default %(default)s)")
-    parser.add_argument(
-        "--spread",
-        type=float,
-        default=1.0,
-        metavar="STD",
-        help="standard deviation of the scores (default %(default)s)",
-    )
+    spread = "standard deviation of the scores (default %(default)s)"
+    parser.add_argument("--spread", type=float, default=1.0, metavar="STD", help=spread)
     parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="time per cell (default %(default)s)")
     parser.add_argument("--picture", type=some_path, metavar="PNG", help="draw cost against K into this file")
     parser.add_argument("--json", type=some_path, metavar="FILE", help="write the figures into this file")

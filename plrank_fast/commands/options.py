@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import inspect
-import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from plrank_fast._shared.parameters import entries_of, sections_of
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
 
@@ -18,10 +17,8 @@ MODEL = "model.plrank"  # beside the checkpoint
 
 def parameters_of(kind: type) -> dict[str, str]:
     """Return the descriptions of the parameters of a class from its docstring, for the help of options."""
-    section = (inspect.getdoc(kind) or "").partition("Parameters\n----------\n")[2].partition("\n\n")[0]
-    _, *parts = re.split(r"^(\w[\w, ]*) : .*\n", section, flags=re.MULTILINE)
-    described = zip(parts[::2], parts[1::2], strict=True)
-    return {name: " ".join(text.replace("`", "").split()) for names, text in described for name in names.split(", ")}
+    entries = entries_of(sections_of(kind.__doc__).get("Parameters", ""))
+    return {name: " ".join(entry.partition("\n")[2].replace("`", "").split()) for name, entry in entries.items()}
 
 
 def some_path(text: str) -> str:
@@ -29,6 +26,13 @@ def some_path(text: str) -> str:
     if not text:
         raise argparse.ArgumentTypeError("must name a file or folder, got ''")
     return text
+
+
+def add_list(parser: Any, name: str, default: Collection[Any], text: str, choices: Collection[str] = ()) -> None:
+    """Add an option with several words of ``choices``, or several whole numbers."""
+    kind: dict[str, Any] = {"choices": list(choices)} if choices else {"type": int, "metavar": "N"}
+    shown = "all" if default is choices else "%(default)s"
+    parser.add_argument(f"--{name}", nargs="+", default=list(default), help=f"{text} (default: {shown})", **kind)
 
 
 def add_reading(parser: Any) -> None:

@@ -12,7 +12,7 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands.options import some_path
+from plrank_fast.commands.options import add_list, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction import experiment
 from plrank_fast.reproduction.learning import find_folds
@@ -33,16 +33,13 @@ def add_reproduce(commands: Any) -> None:
         "report to a folder. The same command continues a run that was stopped.",
         allow_abbrev=False,
     )
-    shapes, parts, cutoffs = list(PROFILES), list(experiment.SHARES), list(CUTOFFS)
     parser.add_argument("--minutes", type=float, default=60.0, metavar="M", help="total time (default %(default)s)")
     parser.add_argument(
         "--output", type=some_path, default="runs/reproduce", metavar="FOLDER", help="default %(default)s"
     )
-    parser.add_argument("--parts", nargs="+", choices=parts, default=parts, help="experiments (default: all)")
-    parser.add_argument("--shapes", nargs="+", choices=shapes, default=shapes, help="data shapes (default: all)")
-    parser.add_argument(
-        "--cutoffs", nargs="+", type=int, default=cutoffs, metavar="K", help="cutoffs (default: %(default)s)"
-    )
+    add_list(parser, "parts", experiment.SHARES, "experiments", experiment.SHARES)
+    add_list(parser, "shapes", PROFILES, "data shapes", PROFILES)
+    add_list(parser, "cutoffs", CUTOFFS, "cutoffs K")
     folds = "train on train.txt, vali.txt and test.txt in this folder or in its folds"
     parser.add_argument("--data", type=some_path, metavar="FOLDER", help=folds)
     parser.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")

@@ -100,20 +100,12 @@ def generate(
     -------
     RankingData
         float32 features in [0, 1]; labels 0 to 4; every query has at least one document.
-
-    Raises
-    ------
-    TypeError
-        If a number is not an integer.
-    ValueError
-        If an argument is out of its range.
     """
     choice(profile, "profile", tuple(PROFILES))
     choice(split, "split", tuple(SPLITS))
     shape = PROFILES[profile]
-    n_queries = shape.n_queries if n_queries is None else n_queries
-    n_features = shape.n_features if n_features is None else n_features
-    n_queries, n_features = count(n_queries, "n_queries", 1), count(n_features, "n_features", 1)
+    n_queries = count(shape.n_queries if n_queries is None else n_queries, "n_queries", 1)
+    n_features = count(shape.n_features if n_features is None else n_features, "n_features", 1)
     seed = count(seed, "seed", 0)
 
     key = [list(PROFILES).index(profile), seed]

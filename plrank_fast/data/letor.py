@@ -89,9 +89,6 @@ def load_letor(
         and feature that ask for it.
     OSError
         If a file cannot be opened.
-    TypeError
-        If ``n_features`` is not an integer, ``zero_based`` or ``string_qids`` not a bool, or ``cache`` neither a bool
-        nor a path.
 
     Examples
     --------

@@ -30,11 +30,6 @@ class RankingData:
         Query identifiers of the source; `qids` repeats them for each document.
     name : str
         Source of the data, for messages and reports.
-
-    Raises
-    ------
-    ValueError
-        If the shapes do not fit together.
     """
 
     features: npt.NDArray[np.floating[Any]]
@@ -118,11 +113,6 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
     Returns
     -------
     RankingData
-
-    Raises
-    ------
-    ValueError
-        If there is no part, or the numbers of features differ.
     """
     if not parts:
         raise ValueError("parts must hold at least one data set, got none")

@@ -67,14 +67,6 @@ class RankingModel:
         -------
         ndarray of float64, shape (n_docs,)
 
-        Raises
-        ------
-        TypeError
-            If an argument has a wrong type.
-        ValueError
-            If there are more or fewer features than the network takes (the message names both numbers), a feature is
-            not finite, or outside of [0, 1] where normalised ones are expected.
-
         Examples
         --------
         >>> import plrank_fast as plr
