@@ -81,6 +81,7 @@ TESTS = {
     "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
     "_core/ranking/metrics": [
         "hand/test_metrics.py",
+        "enumeration/test_distribution.py",
         "references/test_losses.py",
         "enumeration/test_pl_rank.py",
         *_ARGUMENTS,

@@ -12,6 +12,7 @@ from plrank_fast import reference
 class TestRankWeights:
     def test_by_hand(self):
         np.testing.assert_allclose(plr.dcg_weights(3), [1.0, 1 / np.log2(3), 0.5], rtol=1e-15)
+        np.testing.assert_array_equal(plr.dcg_weights(5000)[[0, 2, 4094]], [1.0, 0.5, 1 / 12])
         np.testing.assert_array_equal(plr.precision_weights(4), [0.25] * 4)
         np.testing.assert_allclose(plr.rbp_weights(3, 0.5), [0.5, 0.25, 0.125], rtol=1e-15)
         np.testing.assert_array_equal(plr.rbp_weights(2, 0.0), [1.0, 0.0])

@@ -358,7 +358,7 @@ cdef object DISCOUNTS = 1.0 / np.log2(np.arange(4096) + 2.0)
 
 def discounts(intp_t n_ranks):
     """Return the discounts of DCG, 1 / log2(rank + 1)."""
-    return DISCOUNTS[:n_ranks].copy() if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
+    return discounts_of(n_ranks)[:n_ranks].copy()
 
 
 cdef intp_t LONGEST_LIST = 10_000  # without a warning, as in validation
@@ -366,7 +366,7 @@ cdef intp_t LONGEST_LIST = 10_000  # without a warning, as in validation
 
 cdef object discounts_of(intp_t n_ranks):
     """Return an array of at least so many discounts, which the caller does not change."""
-    return DISCOUNTS if n_ranks <= 4096 else discounts(n_ranks)
+    return DISCOUNTS if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
 
 
 cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1:
