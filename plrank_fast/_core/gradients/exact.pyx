@@ -226,7 +226,8 @@ def expectations(
             call.missed = <double *>data_of(missed_by_query)
         call.task.exposure = exposure
         if exposure:
-            ones = zeros(checked.n_items) + 1.0
+            ones = zeros(checked.n_items)
+            ones.fill(1.0)
             call.queries.relevance = <const double *>data_of(ones)
         run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
         for q in range(checked.n_queries):
