@@ -309,12 +309,7 @@ cdef int32_t plrank_sample_rankings(
     if status != PLRANK_OK:
         return status
     if needed > 0:
-        draw.sampler = sampler
-        draw.cutoff = min(cutoff, n_items)
-        draw.n_samples = n_samples
-        draw.key = content.key
-        draw.query = content.query
-        draw.first_block = content.block
+        draw = Draw(sampler, min(cutoff, n_items), n_samples, &content.key[0], content.query, content.block)
         draw_query(&draw, scores, n_items, aligned(workspace), rankings)
     advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
@@ -395,7 +390,8 @@ cdef int32_t estimate(
         status = check_rankings(rankings, n_samples, length, min(cutoff, n_items), n_items, aligned(workspace))
     if status != PLRANK_OK:
         return status
-    cdef Source source = Source(sampler, rankings, length, n_samples, &content.key[0], content.query, content.block)
+    cdef Source source = Source(
+        rankings, length, Draw(sampler, 0, n_samples, &content.key[0], content.query, content.block))
     if n_items > 1 and cutoff > 0:
         query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(conditional, hessian != NULL)
@@ -468,11 +464,8 @@ cdef int32_t plrank_stochastic_rank(
     if needed > 0:
         call.noise = PLR_GUMBEL if noise == PLRANK_GUMBEL else PLR_NORMAL
         call.inverse_sigma = 1.0 / sigma
-        call.n_samples = n_samples
         call.given = NULL
-        call.key = content.key
-        call.first_query = content.query
-        call.first_block = content.block
+        call.draw = Draw(PLRANK_AUTO, 0, n_samples, &content.key[0], content.query, content.block)
         estimate_noisy(
             &call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), 0, aligned(workspace), gradient)
     advance(stream, &content, n_items, n_samples)

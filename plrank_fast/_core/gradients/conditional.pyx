@@ -27,7 +27,7 @@ from plrank_fast._core.ranking.remaining cimport (
     unit_ratio,
     weight_in_unit,
 )
-from plrank_fast._core.runtime.layout cimport Layout, take, take_state
+from plrank_fast._core.runtime.layout cimport Layout, padded, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport cancellation
@@ -118,14 +118,10 @@ cdef inline void item_gradient_in_units(
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline intp_t padded(intp_t n) noexcept nogil:
-    return (n + 7) // 8 * 8
-
-
 cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef Conditional measured
     cdef Conditional *state = <Conditional *>take_state(layout, sizeof(Conditional), &measured)
-    cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
+    cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 1) * sizeof(double)
     state.relevance = <double *>take(layout, items)
     state.item_gradient = <double *>take(layout, items)
     state.item_hessian = <double *>take(layout, items)

@@ -1,17 +1,14 @@
 """Sampled estimates: the gradient, and the Hessian diagonal, of one query."""
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.sampling.samplers cimport Draw
 
 cdef struct Source:
     # the source of a batch's rankings: given, or drawn
-    int sampler
     const int32_t *given        # (n_queries, n_samples, length), or NULL
     intp_t length
-    intp_t n_samples
-    const uint64_t *key
-    uint64_t first_query
-    uint64_t first_block        # of every query, as in ``Draw``
+    Draw draw                   # of the first query; its number of samples is also that of given rankings
 
 cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void estimate_query(

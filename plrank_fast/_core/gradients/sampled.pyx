@@ -54,6 +54,7 @@ from plrank_fast._core.sampling.samplers cimport (
     asks_for_spread,
     begin_thread_samplers,
     draw_group,
+    draw_of,
     draw_round,
     draw_rows,
     group_bytes,
@@ -96,17 +97,6 @@ cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t c
     return (
         rankings_bytes(BLOCK, cutoff) + totals_bytes(n_items) + weights_workspace(n_items)
         + bytes_of(estimator.lay_out, n_items, cutoff) + sampler_workspace(n_items, cutoff))
-
-
-cdef inline Draw describe_draw(const Estimate *estimate, const Source *source, intp_t query) noexcept nogil:
-    cdef Draw draw
-    draw.sampler = source.sampler
-    draw.cutoff = estimate.cutoff
-    draw.n_samples = source.n_samples
-    draw.key = source.key
-    draw.query = source.first_query + query
-    draw.first_block = source.first_block
-    return draw
 
 
 cdef inline intp_t rankings_per_total(intp_t n_items) noexcept nogil:
@@ -239,11 +229,11 @@ cdef char *weigh_items(
     char *workspace
 ) noexcept nogil:
     """Lay out weights of the items and totals; return the first unused byte."""
-    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
     cdef bint sort = (
         estimator.asks_for_spread or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
     estimate.weights = weights
-    estimate.n_samples = source.n_samples
+    estimate.n_samples = source.draw.n_samples
     estimate.totals = <double *>workspace
     workspace += totals_bytes(estimate.n_items)
     return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
@@ -279,7 +269,7 @@ cdef void estimate_query(
     """Compute the estimate of one query from given rankings, or from rankings drawn for it."""
     cdef Sampler sampler
     cdef Weights weights
-    cdef Draw draw = describe_draw(estimate, source, query)
+    cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
     cdef bint drawn = source.given == NULL
     cdef int32_t *rows = <int32_t *>workspace
     cdef int later
@@ -295,7 +285,7 @@ cdef void estimate_query(
                 draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
             else:
                 accumulate_rows(
-                    estimator, estimate, source.given + query * source.n_samples * source.length, source.n_samples,
+                    estimator, estimate, source.given + query * estimate.n_samples * source.length, estimate.n_samples,
                     source.length, rows)
         if ends_attempt(estimator, estimate):
             return
@@ -322,7 +312,7 @@ cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
         call.out + (q if call.estimator.one_per_query else query.first),
         call.hessian + query.first if call.hessian != NULL else NULL)
     if call.rewards != NULL:
-        estimate.rewards = call.rewards + q * call.source.n_samples
+        estimate.rewards = call.rewards + q * call.source.draw.n_samples
     return estimate
 
 
@@ -361,13 +351,13 @@ cdef int draw_and_accumulate_long(
     """Run rounds of drawing rows in parallel (or of reading given ones) and accumulating them in order."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef intp_t block_length = block_size(n_items)
-    cdef intp_t n_blocks = (source.n_samples + block_length - 1) // block_length
+    cdef intp_t n_blocks = (source.draw.n_samples + block_length - 1) // block_length
     cdef intp_t blocks_per_round, n_rankings
     cdef double ns_per_ranking = NS_PER_ITEM * n_items
     cdef const int32_t *given = NULL
     drawing.stride = source.length if source.given != NULL else cutoff
     if source.given != NULL:
-        given = source.given + query * source.n_samples * source.length
+        given = source.given + query * source.draw.n_samples * source.length
     else:
         ns_per_ranking = thread_sampler(drawing.draw, drawing.weights, thread_samplers.of_thread(0)).ns_per_ranking
     # limited by the length of a round, and by a megabyte of rankings per thread
@@ -383,7 +373,7 @@ cdef int draw_and_accumulate_long(
             return 0
         drawing.last_block = min(drawing.first_block + blocks_per_round, n_blocks)
         n_rankings = (
-            min(drawing.last_block * block_length, source.n_samples) - drawing.first_block * block_length)
+            min(drawing.last_block * block_length, source.draw.n_samples) - drawing.first_block * block_length)
         if given != NULL:
             accumulate_long(
                 estimator, estimate, given + drawing.first_block * block_length * drawing.stride, n_rankings,
@@ -401,7 +391,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef const Source *source = &call.source
     cdef Estimate estimate = estimate_in(call, query)
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef Draw draw = describe_draw(&estimate, source, query)
+    cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
     cdef Weights weights
     cdef LongDraw drawing
     cdef int later
@@ -436,7 +426,7 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef intp_t cutoff = min(call.queries.n_ranks, n_items)
     cdef double ns_per_ranking = NS_PER_ITEM * n_items + ns_per_sample(&call.estimator, n_items, cutoff)
-    return 100.0 + call.source.n_samples * call.estimator.passes * (100.0 + ns_per_ranking)
+    return 100.0 + call.source.draw.n_samples * call.estimator.passes * (100.0 + ns_per_ranking)
 
 
 cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:
@@ -476,12 +466,10 @@ def estimate(
     checked = checked_batch(
         scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets)
     n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
-    call.source.sampler = chosen(sampler, "sampler", SAMPLERS)
     call.source.given = NULL
     call.source.length = 0
-    call.source.key = key
-    call.source.first_query = checked_count(first_query, "first_query", 0)
-    call.source.first_block = 0
+    call.source.draw = Draw(
+        chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], checked_count(first_query, "first_query", 0), 0)
     call.rewards = NULL
     call.hessian = NULL
     if rankings is not None:
@@ -490,7 +478,8 @@ def estimate(
         n_samples = given.shape[1]
         call.source.given = <const int32_t *>data_of(given)
         call.source.length = given.shape[2]
-    call.source.n_samples = checked_count(n_samples, "n_samples", 2 if call.estimator.result == MEAN_OF_OTHERS else 1)
+    call.source.draw.n_samples = checked_count(
+        n_samples, "n_samples", 2 if call.estimator.result == MEAN_OF_OTHERS else 1)
     n_threads = checked_threads(n_threads)
     if with_hessian:
         outputs = (None, None) if out is None else validation.output_pair(out, (n_results,))
@@ -516,19 +505,13 @@ def log_prob_gradient(
 ):
     """Return the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
     cdef Call call
-    cdef uint64_t[2] key
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
     cdef const double[:, ::1] rewards = np.ascontiguousarray(cotangent)
     checked.take(scores, None, None, offsets)
     result = zeros(checked.n_items)
     if checked.n_items > 0 and rankings.shape[2] > 0:
         checked.queries.n_ranks = min(rankings.shape[2], checked.longest)
-        call.source.sampler = 0
-        call.source.given = &rankings[0, 0, 0]
-        call.source.length = rankings.shape[2]
-        call.source.n_samples = rankings.shape[1]
-        call.source.key = key
-        call.source.first_query = call.source.first_block = 0
+        call.source = Source(&rankings[0, 0, 0], rankings.shape[2], Draw(0, 0, rankings.shape[1], NULL, 0, 0))
         call.rewards = &rewards[0, 0]
         call.out = <double *>data_of(result)
         call.hessian = NULL

@@ -1,6 +1,7 @@
 """StochasticRank: the estimate of one query."""
 
-from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
+from plrank_fast._core.sampling.samplers cimport Draw
 
 cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_GUMBEL
@@ -10,11 +11,8 @@ cdef struct Call:
     # the arguments that all queries of a call share
     int noise
     double inverse_sigma
-    intp_t n_samples
     const double *given         # (n_samples, n_docs) of a single query, or NULL
-    const uint64_t *key
-    uint64_t first_query
-    uint64_t first_block        # blocks of each query's stream that earlier calls have used
+    Draw draw                   # of the first query
 
 cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void estimate_query(

@@ -34,23 +34,16 @@ from plrank_fast._core.runtime.arguments cimport (
     chosen,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
-from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, take
+from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, padded, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
-from plrank_fast._core.sampling.introselect cimport shorten_gaps
+from plrank_fast._core.sampling.introselect cimport arrival_times, shorten_gaps
 from plrank_fast._core.sampling.samplers cimport (
-    AUTO, GROUP_RANKS, GROUP_SIZE, Draw, Sampler, asks_for_spread, draw_rows, group_bytes, prepare_sampler,
+    AUTO, GROUP_RANKS, GROUP_SIZE, Draw, Sampler, asks_for_spread, draw_of, draw_rows, group_bytes, prepare_sampler,
     sampler_workspace, start_block,
 )
-
-cdef extern from "sampling/arrival_times.h" nogil:
-    ctypedef struct arrival_times_kernels:
-        void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n) noexcept nogil
-        void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
-        void (*normal)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
-    const arrival_times_kernels *arrival_times_kernels_at(int level)
 
 cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_GUMBEL_WIDE
@@ -70,7 +63,6 @@ cdef extern from "gradients/stochastic_rank.h" nogil:
             const double *correction, size_t n) noexcept nogil
     const stochastic_rank_kernels *stochastic_rank_kernels_at(int level)
 
-cdef const arrival_times_kernels *arrival_times = arrival_times_kernels_at(simd_level())
 cdef const stochastic_rank_kernels *kernels = stochastic_rank_kernels_at(simd_level())
 
 cdef dict NOISES = {"gumbel": PLR_GUMBEL, "normal": PLR_NORMAL}
@@ -160,10 +152,6 @@ cdef struct NoisyQuery:
 # Per item
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline intp_t padded(intp_t n) noexcept nogil:
-    return (n + 7) // 8 * 8
-
-
 cdef inline intp_t rankings_at_once(intp_t n_ranks) noexcept nogil:
     return GROUP_SIZE if n_ranks <= GROUP_RANKS else 1
 
@@ -190,7 +178,7 @@ cdef inline double widest(int noise) noexcept nogil:
 cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
     """Lay out the arrays; return the workspace of weights and sampler."""
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
-    cdef size_t item_numbers = padded(n_items) * sizeof(int32_t), rank_numbers = padded(cutoff + 1) * sizeof(int32_t)
+    cdef size_t item_numbers = n_items * sizeof(int32_t), rank_numbers = (cutoff + 1) * sizeof(int32_t)
     query.levels = <double *>take(layout, items)
     query.locations = <double *>take(layout, items)
     query.relevance = <double *>take(layout, items)
@@ -323,12 +311,7 @@ cdef void begin_query(
         if k < cutoff and k + 1 < n_items:
             query.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
         query.drop_changes[k] = query.drops[k - 1] - query.drops[k] if k > 0 else 0.0
-    query.draw.sampler = AUTO
-    query.draw.cutoff = query.n_ranks
-    query.draw.n_samples = call.n_samples
-    query.draw.key = call.key
-    query.draw.query = call.first_query + q
-    query.draw.first_block = call.first_block
+    query.draw = draw_of(&call.draw, q, query.n_ranks)
     query.by_order = query.noise == PLR_GUMBEL and call.given == NULL
     if query.by_order:
         rest = weigh(
@@ -452,7 +435,7 @@ cdef void add_sums(NoisyQuery *query, double *gradient) noexcept nogil:
 
 
 cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept nogil:
-    return (call.n_samples + block_size(n_items) - 1) // block_size(n_items)
+    return (call.draw.n_samples + block_size(n_items) - 1) // block_size(n_items)
 
 
 cdef void add_block(NoisyQuery *query, intp_t block, double *gradient) noexcept nogil:
@@ -485,7 +468,7 @@ cdef void add_block(NoisyQuery *query, intp_t block, double *gradient) noexcept 
 cdef inline void finish(const Call *call, double *gradient, intp_t n_items) noexcept nogil:
     cdef intp_t d
     for d in range(n_items):
-        gradient[d] *= call.inverse_sigma / call.n_samples
+        gradient[d] *= call.inverse_sigma / call.draw.n_samples
 
 
 cdef void estimate_query(
@@ -607,13 +590,11 @@ def stochastic_rank(
     cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets)
     call.call.noise = chosen(noise, "noise", NOISES)
     call.call.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
-    call.call.n_samples = checked_count(n_samples, "n_samples", 1)
     call.call.given = NULL
     if given is not None:
         call.call.given = &given[0, 0]
-    call.call.key = key
-    call.call.first_query = checked_count(first_query, "first_query", 0)
-    call.call.first_block = 0
+    call.call.draw = Draw(
+        AUTO, 0, checked_count(n_samples, "n_samples", 1), &key[0], checked_count(first_query, "first_query", 0), 0)
     n_threads = checked_threads(n_threads)
     out = checked_output(out, checked.n_items)
     draw_key(rng, key)
@@ -626,6 +607,6 @@ def stochastic_rank(
         batch.long_query = estimate_long_query
         batch.fewest_items = 2  # a query of a single item has no gradient
         batch.workspace = workspace_size(checked.longest, checked.queries.n_ranks)
-        batch.ns_per_item = call.call.n_samples * ns_per_item_and_sample(checked.queries.n_ranks)
+        batch.ns_per_item = call.call.draw.n_samples * ns_per_item_and_sample(checked.queries.n_ranks)
         run_batch(&batch, n_threads)
     return checked.delivered(checked.n_items, out)

@@ -36,21 +36,12 @@ cdef inline void swap(double *keys, int32_t *items, intp_t i, intp_t j) noexcept
     items[j] = item
 
 
-cdef inline intp_t partition_below(double *keys, int32_t *items, intp_t n, double pivot) noexcept nogil:
-    """Move keys < pivot to the front; return how many there are. Each step writes, so that none branches."""
+cdef inline intp_t partition(double *keys, int32_t *items, intp_t n, double pivot, bint or_equal) noexcept nogil:
+    """Move keys < or <= pivot to the front; return how many there are. Each step writes, so that none branches."""
     cdef intp_t i, stored = 0
     for i in range(n):
         swap(keys, items, i, stored)
-        stored += keys[stored] < pivot
-    return stored
-
-
-cdef inline intp_t partition_equal(double *keys, int32_t *items, intp_t n, double pivot) noexcept nogil:
-    """Move keys <= pivot to the front; return how many there are."""
-    cdef intp_t i, stored = 0
-    for i in range(n):
-        swap(keys, items, i, stored)
-        stored += keys[stored] <= pivot
+        stored += keys[stored] <= pivot if or_equal else keys[stored] < pivot
     return stored
 
 
@@ -131,11 +122,11 @@ cdef void select_with_budget(double *keys, int32_t *items, intp_t n, intp_t k, i
         else:
             pivot = median_of_medians(keys, items, n)
         budget -= n
-        below = partition_below(keys, items, n, pivot)
+        below = partition(keys, items, n, pivot, False)
         if k < below:
             n = below
             continue
-        equal = partition_equal(keys + below, items + below, n - below, pivot)
+        equal = partition(keys + below, items + below, n - below, pivot, True)
         if k < below + equal:
             return
         keys += below + equal
@@ -158,8 +149,8 @@ cdef void sort_pairs(double *keys, int32_t *items, intp_t n) noexcept nogil:
     cdef double pivot
     while n > PLR_SHORT_LIST:
         pivot = scattered_median(keys, n, &state)
-        below = partition_below(keys, items, n, pivot)
-        equal = partition_equal(keys + below, items + below, n - below, pivot)
+        below = partition(keys, items, n, pivot, False)
+        equal = partition(keys + below, items + below, n - below, pivot, True)
         if below > n - n // 8 or equal + below < n // 8:
             select_smallest(keys, items, n, n // 2)
             below = n // 2

@@ -69,7 +69,7 @@ cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n
         for d in range(n_items):
             remaining.weights[d] = exp(scores[d] - highest)
     else:
-        relative_weights_of(scores, highest, remaining.weights, n_items)
+        relative_weights_of(scores, highest, 1.0, remaining.weights, n_items)
 
     for p in range(remaining.n_leading):
         d = remaining.leading[p]

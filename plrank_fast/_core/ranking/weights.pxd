@@ -29,7 +29,8 @@ cdef struct Weights:
     # that see ``cutoff`` items, and the factor by which a difference of sums over ranks amplifies rounding
     double most_draws
 
-cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil
+cdef double relative_weights_of(
+    const double *scores, double highest, double sign, double *out, intp_t n_items) noexcept nogil
 cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
 cdef char *weigh(

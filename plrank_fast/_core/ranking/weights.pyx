@@ -20,9 +20,11 @@ cdef extern from "ranking/weights.h" nogil:
 cdef const weights_kernels *kernels = weights_kernels_at(simd_level())
 
 
-cdef void relative_weights_of(const double *scores, double highest, double *out, intp_t n_items) noexcept nogil:
-    """Set out[d] = exp(score - highest), in vector registers; the scores lie within 700 of the highest."""
-    kernels.relative(scores, highest, 1.0, out, n_items)
+cdef double relative_weights_of(
+    const double *scores, double highest, double sign, double *out, intp_t n_items
+) noexcept nogil:
+    """Set out[d] = exp(sign * (score - highest)) and return the sum; the scores lie within 700 of the highest."""
+    return kernels.relative(scores, highest, sign, out, n_items)
 
 
 cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil:

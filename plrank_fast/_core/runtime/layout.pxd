@@ -29,6 +29,11 @@ cdef inline size_t aligned(size_t n_bytes) noexcept nogil:
     return (n_bytes + 63) // 64 * 64
 
 
+cdef inline intp_t padded(intp_t n) noexcept nogil:
+    """Round up to whole vectors of doubles at any SIMD level, as ``take`` does."""
+    return (n + 7) // 8 * 8
+
+
 cdef inline Layout layout_at(const void *memory) noexcept nogil:
     return Layout(<uintptr_t>memory, False, NULL)
 

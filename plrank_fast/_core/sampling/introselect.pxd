@@ -4,6 +4,14 @@ from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
+cdef extern from "sampling/arrival_times.h" nogil:
+    ctypedef struct arrival_times_kernels:
+        void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n) noexcept nogil
+        void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
+        void (*normal)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
+
+cdef const arrival_times_kernels *arrival_times
+
 cdef struct Introselect:
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items

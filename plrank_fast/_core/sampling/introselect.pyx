@@ -9,35 +9,18 @@ from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY, NAN
 
 from plrank_fast._core.random.selection cimport sort_pairs, sort_smallest
-from plrank_fast._core.random.stream cimport PLR_STREAM_LANES, plr_stream
-from plrank_fast._core.ranking.weights cimport Weights
-from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, take
+from plrank_fast._core.random.stream cimport plr_stream
+from plrank_fast._core.ranking.weights cimport Weights, relative_weights_of
+from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, padded, take
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "sampling/arrival_times.h" nogil:
-    ctypedef struct arrival_times_kernels:
-        void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n) noexcept nogil
-        void (*logarithmic)(plr_stream *stream, const double *scores, double *arrivals, size_t n) noexcept nogil
     const arrival_times_kernels *arrival_times_kernels_at(int level)
 
-cdef extern from "ranking/weights.h" nogil:
-    ctypedef struct weights_kernels:
-        double (*relative)(const double *scores, double highest, double sign, double *out, size_t n) noexcept nogil
-    const weights_kernels *weights_kernels_at(int level)
-
 cdef const arrival_times_kernels *arrival_times = arrival_times_kernels_at(simd_level())
-cdef const weights_kernels *weights_at_level = weights_kernels_at(simd_level())
 
 cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Per item
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef inline intp_t padded(intp_t n_items) noexcept nogil:
-    return (n_items + PLR_STREAM_LANES - 1) // PLR_STREAM_LANES * PLR_STREAM_LANES
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -45,11 +28,10 @@ cdef inline intp_t padded(intp_t n_items) noexcept nogil:
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void lay_out(Introselect *sampler, intp_t n_items, Layout *layout) noexcept nogil:
-    cdef size_t length = padded(n_items)
-    sampler.rates = <double *>take(layout, length * sizeof(double))
-    sampler.arrivals = <double *>take(layout, length * sizeof(double))
-    sampler.keys = <double *>take(layout, length * sizeof(double))
-    sampler.items = <int32_t *>take(layout, length * sizeof(int32_t))
+    sampler.rates = <double *>take(layout, n_items * sizeof(double))
+    sampler.arrivals = <double *>take(layout, n_items * sizeof(double))
+    sampler.keys = <double *>take(layout, n_items * sizeof(double))
+    sampler.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
 
 cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
@@ -77,7 +59,7 @@ cdef void prepare_introselect(
         for d in range(n_items, length):
             sampler.rates[d] = -DBL_MAX
         return
-    weights_at_level.relative(weights.scores, weights.highest, -1.0, sampler.rates, n_items)
+    relative_weights_of(weights.scores, weights.highest, -1.0, sampler.rates, n_items)
     for d in range(n_items, length):
         sampler.rates[d] = INFINITY
 

@@ -60,6 +60,11 @@ cdef struct Draw:
     uint64_t query
     uint64_t first_block         # blocks of the query's stream that earlier calls have used up
 
+cdef inline Draw draw_of(const Draw *first, intp_t query, intp_t cutoff) noexcept nogil:
+    """Return the draw for a query of a batch, given that for the first one."""
+    return Draw(first.sampler, cutoff, first.n_samples, first.key, first.query + <uint64_t>query, first.first_block)
+
+
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil

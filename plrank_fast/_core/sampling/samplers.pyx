@@ -377,12 +377,6 @@ cdef struct Call:
     int32_t *rankings            # (n_queries, n_samples, cutoff)
 
 
-cdef inline Draw draw_of(const Call *call, intp_t query) noexcept nogil:
-    cdef Draw draw = call.draw
-    draw.query += query
-    return draw
-
-
 cdef inline int32_t *rankings_of(const Call *call, intp_t query) noexcept nogil:
     return call.rankings + query * call.draw.n_samples * call.draw.cutoff
 
@@ -400,7 +394,7 @@ cdef void draw_in_batch(const void *call_, intp_t q, char *workspace) noexcept n
     """Draw all rankings of one query of a batch."""
     cdef const Call *call = <const Call *>call_
     cdef Query query = query_at(&call.queries, q)
-    cdef Draw draw = draw_of(call, q)
+    cdef Draw draw = draw_of(&call.draw, q, call.draw.cutoff)
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, query.n_items)
     draw_query(&draw, query.scores, query.n_items, workspace, rankings_of(call, q))
 
@@ -409,7 +403,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """Draw a query that outlasts a round: tasks are ranges of its blocks, and each round gives every thread one."""
     cdef const Call *call = <const Call *>call_
     cdef Query query = query_at(&call.queries, q)
-    cdef Draw draw = draw_of(call, q)
+    cdef Draw draw = draw_of(&call.draw, q, call.draw.cutoff)
     cdef intp_t n_items = query.n_items, block_length = block_size(n_items)
     cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length, first
     cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
