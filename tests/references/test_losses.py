@@ -77,14 +77,20 @@ class TestAgainstTheReference:
 
     @pytest.mark.parametrize("n_docs", [1, 2, 3, 8, 9, 17, 33, 100])
     def test_ordinary(self, n_docs, name):
+        """With equal labels too: documents that are not to be told apart have a loss of exactly 0.
+
+        Mutants: 0 / 0 with nothing to order; equal labels taken for pairs; queries left out that have no relevant one.
+        """
         for spread in (0.0, 0.3, 3.0, 20.0):
             scores, labels = labelled(n_docs, spread)
-            value, gradient = LOSSES[name][0](scores, labels)
-            best_value, best_gradient = LOSSES[name][1](scores, labels)
-            assert value.shape == (1,)
-            scale = max(1.0, abs(best_value))
-            np.testing.assert_allclose(value[0], best_value, rtol=0, atol=1e-12 * scale)
-            np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-12 * scale)
+            for given in (labels, np.zeros(n_docs), np.full(n_docs, 2.0))[: 3 if n_docs < 10 else 1]:
+                value, gradient = LOSSES[name][0](scores, given)
+                best_value, best_gradient = LOSSES[name][1](scores, given)
+                assert value.shape == (1,)
+                nothing = best_value == 0.0 and (name.startswith(("pairwise", "lambda")) or not given.any())
+                scale = 0.0 if nothing else max(1.0, abs(best_value))
+                np.testing.assert_allclose(value[0], best_value, rtol=0, atol=1e-12 * scale)
+                np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-12 * scale)
 
     @pytest.mark.parametrize("size", [1e3, 1e6])
     def test_far_apart(self, size, name):
@@ -93,12 +99,9 @@ class TestAgainstTheReference:
         rng = np.random.default_rng(0)
         scores = rng.choice([-size, 0.0, size], size=12) + rng.normal(size=12)
         labels = rng.choice([0.0, 1.0, 3.0], size=12)
-        value, gradient = LOSSES[name][0](scores, labels)
-        best_value, best_gradient = LOSSES[name][1](scores, labels)
-        assert np.isfinite(value).all()
-        assert np.isfinite(gradient).all()
-        np.testing.assert_allclose(value[0], best_value, rtol=1e-10, atol=1e-12)
-        np.testing.assert_allclose(gradient, best_gradient, rtol=1e-10, atol=1e-10)
+        for got, best in zip(LOSSES[name][0](scores, labels), LOSSES[name][1](scores, labels), strict=True):
+            assert np.isfinite(got).all()
+            np.testing.assert_allclose(got, best if got.size > 1 else [best], rtol=1e-10, atol=1e-10)
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if not LOSSES[name][2]])
@@ -115,17 +118,6 @@ def test_finite_differences(name):
 
 @pytest.mark.parametrize("name", LOSSES)
 class TestEdges:
-    def test_one_document(self, name):
-        """Mutant: 0 / 0 in a query with nothing to order."""
-        value, gradient = LOSSES[name][0]([3.0], [2.0])
-        if name.startswith("pointwise"):  # regresses it all the same
-            best_value, best_gradient = LOSSES[name][1](np.array([3.0]), np.array([2.0]))
-            assert value[0] == pytest.approx(best_value, rel=1e-15)
-            assert gradient[0] == pytest.approx(best_gradient[0], rel=1e-15)
-            assert value[0] != 0.0
-        else:
-            assert value[0] == gradient[0] == 0.0
-
     def test_no_document(self, name):
         value, gradient = LOSSES[name][0]([], [])
         assert value.tolist() == [0.0]
@@ -133,20 +125,6 @@ class TestEdges:
         value, gradient = LOSSES[name][0]([], [], offsets=[0])
         assert value.shape == gradient.shape == (0,)
         assert LOSSES[name][0]([1.0, 2.0], [0, 1], offsets=[0, 0, 2, 2])[0][[0, 2]].tolist() == [0.0, 0.0]
-
-    @pytest.mark.parametrize("label", [0.0, 2.0])
-    def test_all_labels_equal(self, label, name):
-        """Nothing to tell apart: 0, where labels are not regressed on and their order is not all there is. Mutants:
-        documents of equal labels taken for pairs; pointwise and ListMLE without queries that have no relevant one."""
-        value, gradient = LOSSES[name][0](np.arange(5.0), np.full(5, label))
-        best_value, best_gradient = LOSSES[name][1](np.arange(5.0), np.full(5, label))
-        assert value[0] == pytest.approx(best_value, rel=1e-12, abs=1e-15)
-        np.testing.assert_allclose(gradient, best_gradient, rtol=0, atol=1e-12)
-        if name.startswith(("pointwise", "list_mle")):
-            assert value[0] > 0.0
-        elif label == 0.0 or name.startswith(("pairwise", "lambda")):
-            assert value[0] == 0.0
-            assert (gradient == 0.0).all()
 
     def test_negative_labels(self, name):
         """Valid where labels are regressed on or only ordered, an error elsewhere."""
