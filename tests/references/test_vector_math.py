@@ -142,7 +142,16 @@ def test_log1p_unit(level, rng):
 def test_rough_log(level, rng):
     x = np.concatenate([normal_numbers(rng), rng.uniform(0.5, 2, 100_000)])
     exact = np.log(extended(x))
-    assert relative_error(evaluate("rough_log", level, x)[0], exact) < 4.2e-7
+    assert relative_error(evaluate("rough_log", level, x)[0], exact) < 2e-6
+
+
+@every_level
+def test_rough_square_root_and_inverse(level, rng):
+    x = np.exp(rng.uniform(-700, 700, 100_000))
+    root, inverse = evaluate("rough_roots", level, x)
+    assert relative_error(root, np.sqrt(extended(x))) < 5e-6
+    assert relative_error(inverse, 1 / extended(x)) < 5e-6
+    assert not evaluate("rough_roots", level, np.zeros(1))[0].any()
 
 
 def mills_ratio(x):

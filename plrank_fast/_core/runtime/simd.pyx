@@ -40,6 +40,7 @@ cdef extern from "simd/vector_functions.h" nogil:
         PLR_VECTOR_LOG
         PLR_VECTOR_LOG1P_UNIT
         PLR_VECTOR_ROUGH_LOG
+        PLR_VECTOR_ROUGH_ROOTS
         PLR_VECTOR_NORMAL_TAIL
         PLR_VECTOR_SIN_COS
 
@@ -88,6 +89,7 @@ VECTOR_FUNCTIONS = {
     "log": PLR_VECTOR_LOG,
     "log1p_unit": PLR_VECTOR_LOG1P_UNIT,
     "rough_log": PLR_VECTOR_ROUGH_LOG,
+    "rough_roots": PLR_VECTOR_ROUGH_ROOTS,
     "normal_tail": PLR_VECTOR_NORMAL_TAIL,
     "sin_cos": PLR_VECTOR_SIN_COS,
 }

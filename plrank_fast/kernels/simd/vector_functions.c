@@ -14,6 +14,7 @@ static void evaluate(int function, const double *x, double *first, double *secon
         case PLR_VECTOR_LOG: result = vec_log(here); break;
         case PLR_VECTOR_LOG1P_UNIT: result = vec_log1p_unit(here); break;
         case PLR_VECTOR_ROUGH_LOG: result = vec_rough_log(here); break;
+        case PLR_VECTOR_ROUGH_ROOTS: result = vec_rough_sqrt(here), other = vec_rough_inverse(here); break;
         case PLR_VECTOR_NORMAL_TAIL: result = vec_normal_tail(here, &other); break;
         case PLR_VECTOR_SIN_COS: result = vec_sin_cos(here, &other); break;
         }

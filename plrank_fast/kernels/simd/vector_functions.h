@@ -13,6 +13,7 @@ enum {
     PLR_VECTOR_LOG,
     PLR_VECTOR_LOG1P_UNIT,
     PLR_VECTOR_ROUGH_LOG,
+    PLR_VECTOR_ROUGH_ROOTS,
     PLR_VECTOR_NORMAL_TAIL, /* and the density */
     PLR_VECTOR_SIN_COS,     /* sine, and the cosine */
 };

@@ -18,6 +18,8 @@
 #ifndef PLR_VECTOR_MATH_H
 #define PLR_VECTOR_MATH_H
 
+#include <float.h>
+
 #include "simd/vectors.h"
 
 /* ln 2 in two parts; the product of the first with any exponent is exact. */
@@ -122,8 +124,8 @@ PLR_INLINE vec_f64 vec_log1p_unit(vec_f64 e)
     return vec_log(u) + (e - (u - 1.0)) / u;
 }
 
-/* ln x for positive normal x, with relative error up to 4.1e-7, for bounds: x = 2^e m with 3/4 <= m < 3/2,
- * ln m = 2 artanh(s), s = (m - 1) / (m + 1). */
+/* ln x for positive normal x, for bounds; relative error below 2e-6: x = 2^e m with 3/4 <= m < 3/2, and ln m over m - 1
+ * is the minimax polynomial of degree 6. */
 PLR_INLINE vec_f64 vec_rough_log(vec_f64 x)
 {
     const double magic = 0x1.8p52;
@@ -131,8 +133,40 @@ PLR_INLINE vec_f64 vec_rough_log(vec_f64 x)
     vec_i64 exponent = bits >> 52;
     vec_f64 mantissa = (vec_f64)((vec_i64)x - (exponent << 52));
     vec_f64 e = (vec_f64)(exponent + (int64_t)0x4338000000000000) - magic;
-    vec_f64 s = (mantissa - 1.0) / (mantissa + 1.0), s2 = s * s;
-    return e * 0x1.62e42fefa39efp-1 + 2.0 * s * (1.0 + s2 * (1.0 / 3 + s2 * (1.0 / 5 + s2 * (1.0 / 7))));
+    vec_f64 r = mantissa - 1.0, r2 = r * r;
+    vec_f64 low = (1.0000008841625603 - 0.49998630750298309 * r) + r2 * (0.33314464015068534 - 0.25062305416241572 * r);
+    vec_f64 high = (0.20675209884394931 - 0.16807142594736961 * r) + r2 * 0.082902640449218885;
+    return e * 0x1.62e42fefa39efp-1 + r * (low + r2 * r2 * high);
+}
+
+/* 1 / sqrt(x) for positive normal x, for bounds; relative error below 5e-6: steps of Newton's method from an
+ * approximation that AVX-512 has, or from half of the exponent. */
+PLR_INLINE vec_f64 vec_rough_inverse_sqrt(vec_f64 x)
+{
+#if defined(PLR_ISA_AVX512)
+    vec_f64 y = (vec_f64)_mm512_rsqrt14_pd((__m512d)x);
+#else
+    vec_f64 y = (vec_f64)(UINT64_C(0x5fe6eb50c7b537a9) - ((vec_u64)x >> 1));
+    y *= 1.5 - 0.5 * x * y * y;
+#endif
+    return y * (1.5 - 0.5 * x * y * y);
+}
+
+/* The square root of x >= 0 likewise. */
+PLR_INLINE vec_f64 vec_rough_sqrt(vec_f64 x)
+{
+    return x * vec_rough_inverse_sqrt(vec_max_f64(x, vec_all(DBL_MIN)));
+}
+
+/* 1 / x likewise. */
+PLR_INLINE vec_f64 vec_rough_inverse(vec_f64 x)
+{
+#if defined(PLR_ISA_AVX512)
+    vec_f64 y = (vec_f64)_mm512_rcp14_pd((__m512d)x);
+    return y * (2.0 - x * y);
+#else
+    return 1.0 / x;
+#endif
 }
 
 /* ------------------------------------------------------------------------------------------------------------------

@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
-#define SHARE_OF_ENDS 0.2  /* of the error bound: losses from late arrivals, from leaving, from entering */
+#define SHARE_OF_BORDERS 0.05 /* of the least error bound: items that leave a panel early, and those that enter late */
 #define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
 
 /* The least norm to which the error bound is relative. */
@@ -24,14 +24,13 @@ tolerances first_tolerances(const exact_query *query, const problem_shape *shape
 {
     const double R = shape->variation * shape->range_of_rho, least = query->rtol * floor_of_norm(shape);
     const double forecast = query->rtol * shape->mean_theta;
-    tolerances first = {.cut = smaller(SHARE_OF_ENDS * least / R, 1e-3), .unit = shape->unit};
+    tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
+    first.cut = smaller(SHARE_OF_BORDERS * least / R / losses_of(first.derivatives), LARGEST_CUT);
     first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
-    first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = least;
+    first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - 2 * SHARE_OF_BORDERS) * least;
     first.per_flux[OF_GRADIENT] = forecast;
     first.per_flux[OF_HESSIAN] = forecast / 2;
-    if (query->hessian)
-        first.cut /= 2; /* twice the loss is the bound for the diagonal */
     return first;
 }
 
@@ -68,14 +67,14 @@ static entry_sums sum_entries(exact_problem *problem, const double *entries)
 }
 
 /* Compare an integral's errors with what the guarantee allows. */
-static void check_bound(const exact_problem *problem, int integral, double guaranteed, errors_over_promise *errors)
+static void check_bound(const exact_problem *problem, int integral, double guaranteed, error_ratios *errors)
 {
     errors->guaranteed[integral] = guaranteed;
     errors->bound = larger(errors->bound, problem->error[integral] / guaranteed);
 }
 
 static void check_entries(exact_problem *problem, const problem_shape *shape, int integral, const double *entries,
-                          errors_over_promise *errors)
+                          error_ratios *errors)
 {
     const exact_query *query = problem->query;
     const entry_sums sums = sum_entries(problem, entries);
@@ -87,10 +86,10 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, in
         errors->certain = larger(errors->certain, fabs(sums.sum - shape->sum) / sqrt((double)query->D) / guaranteed);
 }
 
-errors_over_promise check_errors(exact_problem *problem, const problem_shape *shape)
+error_ratios check_errors(exact_problem *problem, const problem_shape *shape)
 {
     const exact_query *query = problem->query;
-    errors_over_promise errors = {0};
+    error_ratios errors = {0};
     check_bound(problem, OF_VALUE, guaranteed_of_value(query, shape), &errors);
     check_entries(problem, shape, OF_GRADIENT, query->gradient, &errors);
     if (query->hessian)

@@ -20,13 +20,13 @@ typedef struct {
  * fails if `certain` remains above 1. `guaranteed` are the errors that the guarantee allows in each integral. */
 typedef struct {
     double bound, certain, guaranteed[INTEGRALS];
-} errors_over_promise;
+} error_ratios;
 
 #define first_tolerances ISA(first_tolerances)
 #define check_errors ISA(check_errors)
 
 /* Return the tolerances of the first attempt. */
 tolerances first_tolerances(const exact_query *query, const problem_shape *shape);
-errors_over_promise check_errors(exact_problem *problem, const problem_shape *shape);
+error_ratios check_errors(exact_problem *problem, const problem_shape *shape);
 
 #endif

@@ -132,7 +132,8 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->value = 0;
         problem->plans = 0;
-        memset(problem->error, 0, sizeof problem->error);
+        for (int i = 0; i < INTEGRALS; i++)
+            problem->error[i] = 2 * problem->tolerance.cut * losses_of(i) * problem->tolerance.R;
         query->attempts = attempt + 1;
         const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
         if (query->normal)
@@ -143,7 +144,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         query->value = known_value + problem->value;
         if (!query->gradient)
             return;
-        const errors_over_promise errors = check_errors(problem, shape);
+        const error_ratios errors = check_errors(problem, shape);
         query->missed = errors.certain > 1 ? query->rtol * errors.certain : 0;
         const double seen = errors.certain / SHARE_OF_SUM;
         if ((errors.bound <= 1 && seen <= 1) || attempt + 1 == ATTEMPTS)
@@ -242,7 +243,7 @@ static void find_rank_probabilities(exact_query *query, void *memory)
     query->nodes = 0;
     query->attempts = 1;
     clear_probabilities(query);
-    problem.tolerance = (tolerances){.allowed = {1e-9}, .unit = 1, .cut = 1e-11};
+    problem.tolerance = (tolerances){.allowed = {1e-9}, .R = 1, .unit = 1, .cut = 1e-11};
     const unsigned before = flush_denormals();
     if (K > 0)
         integrate_exponential(&problem);

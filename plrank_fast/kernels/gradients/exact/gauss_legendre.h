@@ -6,11 +6,11 @@
 
 #define MOST_NODES 512
 
-/* The arcsine series truncated after degree 5, over its sum at 1: the nodes are g(x) = SPREAD_1 x + SPREAD_3 x^3 +
- * SPREAD_5 x^5 at those of the Gauss-Legendre rule, which are dense at both ends. g spaces them more evenly. */
-#define SPREAD_1 (120.0 / 149)
-#define SPREAD_3 (20.0 / 149)
-#define SPREAD_5 (9.0 / 149)
+/* Gauss-Legendre nodes x are dense at both ends. The nodes of these rules are (24 x + 3 x^3 + x^5) / 28, which are
+ * spaced more evenly. Any odd polynomial would do; this one needs nearly the least nodes (docs/numerics.md). */
+#define SPREAD_1 (24.0 / 28)
+#define SPREAD_3 (3.0 / 28)
+#define SPREAD_5 (1.0 / 28)
 
 typedef struct {
     const double *node, *weight; /* nodes ascend */

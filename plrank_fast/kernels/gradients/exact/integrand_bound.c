@@ -8,8 +8,6 @@
 
 #define POINTS 16        /* of half of the ellipse, or a multiple; the other half has the conjugate values */
 #define LEAST_ETA 0.2    /* for that number, and twice that with normal arrival times, whose peaks are narrower */
-#define MOST_GROWTH 200.0 /* nats by which an item grows, beyond which no bound is of use */
-#define LARGEST_PHASE 1e6 /* of items: beyond it they have arrived, or grow by more than that */
 
 typedef struct {
     lanes real, imaginary;
@@ -23,19 +21,6 @@ PLR_INLINE complex_lanes times(complex_lanes a, complex_lanes b)
 PLR_INLINE lanes square_of(complex_lanes a)
 {
     return a.real * a.real + a.imaginary * a.imaginary;
-}
-
-/* Return 1 / sqrt(x) to 5e-6, for normal x: two steps of Newton's method from half of its exponent. */
-PLR_INLINE lanes rough_inverse_sqrt(lanes x)
-{
-    lanes y = (lanes)(UINT64_C(0x5fe6eb50c7b537a9) - ((vec_u64)x >> 1));
-    y *= 1.5 - 0.5 * x * y * y;
-    return y * (1.5 - 0.5 * x * y * y);
-}
-
-PLR_INLINE lanes rough_sqrt(lanes x)
-{
-    return x * rough_inverse_sqrt(x);
 }
 
 /* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
@@ -69,7 +54,7 @@ PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int firs
     const lanes dv2 = square_of(slope) * square_of(along);
     const lanes dt2 = square_of(cosine_of) * (map->normal ? vec_all(0.25) : square_of(sine_of)) * dv2;
     return (ellipse_points){{map->t0 + map->scale * shape.real, map->scale * shape.imaginary},
-                            map->scale * map->v_length * rough_sqrt(dt2)};
+                            map->scale * map->v_length * vec_rough_sqrt(dt2)};
 }
 
 /* Sums over items. */
@@ -79,9 +64,11 @@ typedef struct {
     lanes own[INTEGRALS], others[INTEGRALS]; /* of the squared factors of Y and X in the derivatives */
 } item_sums;
 
-PLR_INLINE lanes limited(lanes x, double least, double most)
+/* Limit the exponents of an item: beyond, it has arrived, or grows so much that no bound is of use. */
+PLR_INLINE lanes limited(lanes x)
 {
-    return vec_min_f64(vec_max_f64(x, vec_all(least)), vec_all(most));
+    const double most = 0.5 * LARGEST_EXPONENT;
+    return vec_min_f64(vec_max_f64(x, vec_all(-most)), vec_all(most));
 }
 
 /* Return sin(b / 2)^2 to 1e-5, by the Taylor polynomial of sin(pi r), |r| <= 1/2. */
@@ -101,10 +88,9 @@ typedef struct {
 
 PLR_INLINE item_magnitudes exponential_item(double w, complex_lanes t)
 {
-    const lanes a = limited(w * t.real, -MOST_GROWTH, LARGEST_EXPONENT);
-    const lanes b = limited(w * t.imaginary, -LARGEST_PHASE, LARGEST_PHASE);
+    const lanes a = limited(w * t.real), b = limited(w * t.imaginary);
     const lanes q = vec_rough_exp2(-M_LOG2E * a);
-    const lanes p = rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
+    const lanes p = vec_rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
     const complex_lanes second = {1.0 - 3.0 * a + a * a - b * b, b * (2.0 * a - 3.0)};
     return (item_magnitudes){p, p + q, w * q, (1.0 - a) * (1.0 - a) + b * b, square_of(second)};
 }
@@ -117,7 +103,7 @@ PLR_INLINE complex_lanes rough_tail(complex_lanes z)
                                     -2.3422658e-3, -0.01387978,   -6.2564108e-3, 0.11193483,
                                     0.48204482,    1.1898904,     2.1253128,     2.9534215};
     const double middle = 4.119534;
-    const lanes inverse2 = 1.0 / square_of((complex_lanes){middle + z.real, z.imaginary});
+    const lanes inverse2 = vec_rough_inverse(square_of((complex_lanes){middle + z.real, z.imaginary}));
     const complex_lanes inverse = {(middle + z.real) * inverse2, -z.imaginary * inverse2};
     const complex_lanes x = times((complex_lanes){middle - z.real, -z.imaginary}, inverse);
     const lanes twice = 2.0 * x.real, size = square_of(x);
@@ -134,12 +120,12 @@ PLR_INLINE complex_lanes rough_tail(complex_lanes z)
 PLR_INLINE item_magnitudes normal_item(complex_lanes y)
 {
     const complex_lanes square = times(y, y), later = {vec_abs(y.real), y.imaginary};
-    const lanes decay = vec_rough_exp2(-0.5 * M_LOG2E * limited(square.real, -2 * MOST_GROWTH, LARGEST_EXPONENT));
+    const lanes decay = vec_rough_exp2(-M_LOG2E * limited(0.5 * square.real));
     lanes cosine;
     const lanes sine = vec_sin_cos(later.real * later.imaginary * (0.5 / M_PI), &cosine);
     const complex_lanes tail = times((complex_lanes){decay * cosine, -decay * sine}, rough_tail(later));
     const complex_lanes rest = {1.0 - tail.real, tail.imaginary}, second = {square.real - 1.0, square.imaginary};
-    const lanes less = rough_sqrt(square_of(tail)), more = rough_sqrt(square_of(rest));
+    const lanes less = vec_rough_sqrt(square_of(tail)), more = vec_rough_sqrt(square_of(rest));
     return (item_magnitudes){vec_select(y.real > 0.0, more, less), more + less, DENSITY_AT_0 * decay, square_of(y),
                              square_of(second)};
 }
@@ -159,7 +145,7 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
             continue;
         }
         const item_magnitudes item = normal ? normal_item(y) : exponential_item(w, t);
-        const lanes inverse = 1.0 / item.both, u = item.p * inverse, h = item.density * inverse;
+        const lanes inverse = vec_rough_inverse(item.both), u = item.p * inverse, h = item.density * inverse;
         sums.log_C += count * vec_rough_log(item.both);
         sums.arrivals += count * u;
         sums.variance += count * u * (1.0 - u);
@@ -182,10 +168,11 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
 PLR_INLINE lanes largest_chance(lanes variance)
 {
     const lanes V = vec_max_f64(variance - 0.5, (lanes){0});
-    return rough_inverse_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
+    return vec_rough_inverse_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
 }
 
-/* Sums over ranks of |delta_k| times bounds of P(N without j < k) and P(N without i and j = k - 1). */
+/* Sums over ranks of |delta_k| times bounds of P(N without j < k), a sum of probabilities of single numbers, and of
+ * P(N without i and j = k - 1). */
 typedef struct {
     lanes open, next;
 } rank_sums;
@@ -198,17 +185,18 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
 {
     rank_sums all = {{0}, {0}};
     const lanes zero = {0}, mean = sums->arrivals, variance = sums->variance + DBL_MIN;
+    lanes open = zero; /* the probabilities of all numbers so far */
     for (intptr_t k = 1; k <= gains->K; k++) {
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
         const lanes above = (double)(k - 1) - mean, below = -2.0 - above;
-        const lanes d_open = vec_max_f64(below + 1.0, zero), d_next = vec_max_f64(vec_max_f64(below, above), zero);
-        const lanes s_open = vec_min_f64(variance + d_open * (1.0 / 3), mean);
-        const lanes bernstein = variance + d_next * (1.0 / 3);
-        const lanes s_next = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
-        const lanes inverse = 1.0 / (s_open * s_next), tilt = d_next * s_open * inverse;
-        const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d_next * tilt);
-        all.open += weight * vec_rough_exp2((-0.5 * M_LOG2E) * d_open * d_open * s_next * inverse);
-        all.next += weight * next * largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt));
+        const lanes d = vec_max_f64(vec_max_f64(below, above), zero), bernstein = variance + d * (1.0 / 3);
+        const lanes s = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
+        const lanes tilt = d * vec_rough_inverse(s);
+        const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d * tilt) *
+                           largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt));
+        open += next;
+        all.open += weight * vec_min_f64(open, vec_all(1));
+        all.next += weight * next;
     }
     return all;
 }
@@ -240,10 +228,10 @@ PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *
     const lanes most_likely = largest_chance(sums.variance);
     const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
     lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
-    const lanes factor = exposure ? (lanes){0} : normal ? vec_all(1) : rough_sqrt(square_of(points.t));
+    const lanes factor = exposure ? (lanes){0} : normal ? vec_all(1) : vec_rough_sqrt(square_of(points.t));
     const lanes moving = factor * sums.relevant * ranks.next;
     for (int order = 1; order <= derivatives; order++)
-        norm[order] = rough_sqrt(sums.own[order]) * ranks.open + rough_sqrt(sums.others[order]) * moving;
+        norm[order] = vec_rough_sqrt(sums.own[order]) * ranks.open + vec_rough_sqrt(sums.others[order]) * moving;
     for (int order = 0; order <= derivatives; order++) {
         const lanes here = vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN));
         add_logarithm(sum + order, sums.log_C + vec_rough_log(here));

@@ -6,7 +6,6 @@
 #include "gradients/exact/exact_query.h"
 
 #define ITEMS_OF_BLOCK 16384
-#define SUMS_OF_BLOCK 8
 
 /* Items [begin, end). */
 typedef struct {
@@ -24,9 +23,9 @@ static inline item_range block_of_list(intptr_t D, intptr_t block)
     return (item_range){begin, next < D ? next : D};
 }
 
-/* The results of a pass over the list: up to SUMS_OF_BLOCK sums of each block. */
+/* The results of a pass over the list: up to four sums of each block. */
 typedef struct {
-    double sum[SUMS_OF_BLOCK];
+    double sum[4];
 } block_sums;
 
 /* Return the sums over all blocks, in the order of the list. */
@@ -34,7 +33,7 @@ static inline block_sums sum_blocks(const block_sums *of_block, intptr_t blocks)
 {
     block_sums all = of_block[0];
     for (intptr_t block = 1; block < blocks; block++)
-        for (int i = 0; i < SUMS_OF_BLOCK; i++)
+        for (int i = 0; i < 4; i++)
             all.sum[i] += of_block[block].sum[i];
     return all;
 }

@@ -128,12 +128,13 @@ void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
         if (plain[0] == 0)
             continue;
         const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
-        const double x = larger(0, (octave * M_LN2 - log(mantissa)) * BINS_PER_NAT);
-        const int i = (int)x;
         const double relevance = ldexp(sums->relevant[COPIES * octave][0], octave) / mantissa;
-        add_to_bins(histogram, i, x - i, plain[0], relevance, sums->magnitudes[COPIES * octave],
-                    sums->squares[COPIES * octave]);
-        histogram->bins = i + 2;
+        for (int end = 0; end < 2; end++) {
+            const double share = end ? 2 - mantissa : mantissa - 1;
+            add_to_bins(histogram, larger(0, (octave + end - 1) * M_LN2), share * plain[0], share * relevance,
+                        share * sums->magnitudes[COPIES * octave], share * sums->squares[COPIES * octave]);
+        }
+        histogram->bins = (int)(octave * M_LN2 * BINS_PER_NAT) + 2;
     }
     sum_counts(histogram);
 }

@@ -69,10 +69,9 @@ void plan_normal(const score_histogram *histogram, const panel_gains *gains, dou
     const double last = smaller(until, (double)histogram->bins / BINS_PER_NAT + 12);
     const int step = (int)floor(begin * BINS_PER_NAT);
     live_time live;
-    find_live_time(&normal_table, histogram, K, step, last, tolerance, &live);
-    const plan_goals goals = goals_of_plan(&normal_table, histogram, gains, &live, tolerance);
+    find_live_time(&normal_table, histogram, gains, step, last, tolerance, &live);
     const double end = larger(smaller(live.end + LATER_THAN_BINS, last), begin + 1.0 / BINS_PER_NAT);
     plan->ended = live.ended;
-    const double b = choose_map(&live, begin, end, goals.nats, &plan->map);
-    choose_nodes(histogram, gains, &goals, b, plan);
+    const double b = choose_map(&live, begin, end, live.goals.nats, &plan->map);
+    choose_nodes(histogram, gains, &live.goals, b, plan);
 }

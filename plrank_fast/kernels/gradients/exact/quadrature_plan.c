@@ -1,15 +1,16 @@
 #include "gradients/exact/quadrature_plan.h"
 
+#include <string.h>
+
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/tail_bound.h"
 
 /* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
  * least nodes (docs/numerics.md). */
-#define STEEPNESS 1.8
-#define LEAST_B2 2.0
-#define LARGEST_ETA 1.1
-#define ETA_OF_GROWTH 2.0
-#define ETA_OF_PHASE 2.4
+#define LARGEST_ETA 1.25
+
+#define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
+#define SHARE_OF_END 0.1 /* of a plan's error: the loss after its end */
 
 /* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
  * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
@@ -41,58 +42,72 @@ PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
     return smaller(1, larger(chord, tangents));
 }
 
-void find_live_time(const arrival_table *table, const score_histogram *histogram, double K, int step, double last,
-                    const tolerances *tolerance, live_time *live)
+/* Set what the plan allows, once its flux is known. */
+static void set_goals(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains,
+                      const tolerances *tolerance, live_time *live)
 {
-    const double log_cut = log(tolerance->cut), earlier = K - 1;
+    const double flux = gradient_flux(table, histogram, live->last_open, gains->exposure);
+    plan_goals *goals = &live->goals;
+    goals->nats = 1;
+    goals->cut = LARGEST_CUT;
+    for (int i = 0; i <= gains->derivatives; i++) {
+        const double all = larger(larger(tolerance->allowed[i], tolerance->per_flux[i] * flux), DBL_MIN);
+        const double largest = tolerance->unit * (i ? larger(live->largest_flux, DBL_MIN) : 1);
+        goals->allowed[i] = (1 - SHARE_OF_END) * all;
+        goals->nats = larger(goals->nats, log(largest / goals->allowed[i]));
+        goals->cut = smaller(goals->cut, SHARE_OF_END * all / losses_of(i) / tolerance->R);
+    }
+    for (int i = 0; i <= gains->derivatives; i++)
+        goals->lost[i] = goals->cut * losses_of(i) * tolerance->R;
+}
+
+void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int step,
+                    double last, const tolerances *tolerance, live_time *live)
+{
+    const double earlier = (double)gains->K - 1;
     live->first = step;
     live->end = last;
     live->steps = live->ended = live->last_open = 0;
-    live->largest_flux = 0;
-    double inverse_z = 1;
+    live->largest_flux = live->goals.cut = 0;
+    double inverse_z = 1, log_cut = 0;
     tail_bound before = {0, 0};
     for (; step < last * BINS_PER_NAT + 1 && live->steps < MOST_STEPS; step++) {
         const arrival_profile at = profile_at(table, histogram, step);
         const double ahead = at.arrivals - earlier;
-        tail_bound loss = {0, 0};
-        if (ahead > 0.5 && (ahead * ahead > -log_cut * at.variance || at.slope < tolerance->cut))
-            loss = tail_bound_at(table, histogram, step, earlier, tolerance->derivatives, &inverse_z);
-        if (loss.log_loss < log_cut) {
-            const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
-            live->end = (step - 1 + share) / BINS_PER_NAT;
-            live->ended = live->end < last;
-            break;
-        }
-        const double late = larger(ahead, 0), share_of_nats = late * late / (-2 * log_cut * at.arrivals);
-        const double steepness = at.slope * at.slope / larger(at.variance, DBL_MIN);
-        live->crowding[live->steps++] = steepness * larger(0, 1 - share_of_nats);
-        if (ahead <= 1 || live->largest_flux == 0) {
+        double share_of_nats = 0;
+        if (ahead <= FILLED || live->largest_flux == 0) {
             live->largest_flux = larger(live->largest_flux, smaller(at.flux, 1));
             live->last_open = step;
+        } else {
+            if (live->goals.cut == 0) {
+                set_goals(table, histogram, gains, tolerance, live);
+                log_cut = log(live->goals.cut);
+            }
+            tail_bound loss = {0, 0};
+            if (ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
+                loss = tail_bound_at(table, histogram, step, earlier, gains->derivatives, &inverse_z);
+            if (loss.log_loss < log_cut) {
+                const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
+                live->end = (step - 1 + share) / BINS_PER_NAT;
+                live->ended = live->end < last;
+                break;
+            }
+            before = loss;
+            share_of_nats = ahead * ahead / (-2 * log_cut * at.arrivals);
         }
-        before = loss;
+        const double steepness = at.slope * at.slope / larger(at.variance, DBL_MIN);
+        live->crowding[live->steps++] = steepness * larger(0, 1 - share_of_nats);
     }
+    if (live->goals.cut == 0)
+        set_goals(table, histogram, gains, tolerance, live);
     live->end = smaller(live->end, last);
-}
-
-plan_goals goals_of_plan(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains,
-                         const live_time *live, const tolerances *tolerance)
-{
-    const double flux = gradient_flux(table, histogram, live->last_open, gains->exposure);
-    plan_goals goals = {.nats = 1};
-    for (int i = 0; i <= gains->derivatives; i++) {
-        goals.allowed[i] = larger(larger(tolerance->allowed[i], tolerance->per_flux[i] * flux), DBL_MIN);
-        const double largest = tolerance->unit * (i ? larger(live->largest_flux, DBL_MIN) : 1);
-        goals.nats = larger(goals.nats, log(largest / goals.allowed[i]));
-    }
-    return goals;
 }
 
 /* The growth of Gaussian integrands is that of the nats wanted, and phases of t turn less than a right angle. */
 double best_eta(double b, double v_length, double nats)
 {
-    const double growth = b * v_length / ETA_OF_GROWTH, phase = v_length / ETA_OF_PHASE;
-    return 1 / sqrt(1 / (LARGEST_ETA * LARGEST_ETA) + growth * growth / nats + phase * phase);
+    const double half = 0.5 * v_length, growth = LARGEST_ETA * b * half;
+    return LARGEST_ETA / sqrt(1 + half * half + growth * growth / nats);
 }
 
 /* Return one of the plan's pieces, which have equal lengths in v. */
@@ -104,23 +119,42 @@ static time_map piece_of(const quadrature_plan *plan, int piece)
     return map;
 }
 
+/* Set log_error of each integral to ln of a bound of the errors of all pieces, times e^(2 n eta); return the number n of
+ * nodes per piece that they need. */
+static double nodes_wanted(const score_histogram *histogram, const panel_gains *gains, const double *allowed,
+                           const quadrature_plan *plan, double eta, double log_error[INTEGRALS])
+{
+    double wanted = 0;
+    for (int i = 0; i <= gains->derivatives; i++)
+        log_error[i] = -INFINITY;
+    for (int piece = 0; piece < plan->pieces; piece++) {
+        const time_map map = piece_of(plan, piece);
+        double of_piece[INTEGRALS];
+        bound_rule(histogram, gains, &map, eta, of_piece);
+        for (int i = 0; i <= gains->derivatives; i++)
+            log_error[i] = larger(log_error[i], of_piece[i] + log(plan->pieces));
+    }
+    for (int i = 0; i <= gains->derivatives; i++)
+        wanted = larger(wanted, (log_error[i] - log(allowed[i])) / (2 * eta));
+    return wanted;
+}
+
+/* An ellipse on which the integrands grow by more than twice the nats wanted is too large: a smaller one is tried. */
 void choose_nodes(const score_histogram *histogram, const panel_gains *gains, const plan_goals *goals, double b,
                   quadrature_plan *plan)
 {
-    double wanted = 0, eta = 0, worst[INTEGRALS];
+    double wanted, eta, log_error[INTEGRALS];
     for (plan->pieces = 1;; plan->pieces += (int)(plan->pieces * wanted / MOST_NODES)) {
-        const double pieces = plan->pieces;
-        eta = best_eta(b, plan->map.v_length / pieces, goals->nats);
-        wanted = 0;
-        for (int piece = 0; piece < plan->pieces; piece++) {
-            const time_map map = piece_of(plan, piece);
-            double log_error[INTEGRALS];
-            bound_rule(histogram, gains, &map, eta, log_error);
-            for (int i = 0; i <= gains->derivatives; i++) {
-                log_error[i] += log(pieces);
-                worst[i] = piece ? larger(worst[i], log_error[i]) : log_error[i];
-                wanted = larger(wanted, (worst[i] - log(goals->allowed[i])) / (2 * eta));
-            }
+        eta = best_eta(b, plan->map.v_length / plan->pieces, goals->nats);
+        wanted = nodes_wanted(histogram, gains, goals->allowed, plan, eta, log_error);
+        while (2 * eta * wanted > 3 * goals->nats) {
+            double within[INTEGRALS];
+            const double fewer = nodes_wanted(histogram, gains, goals->allowed, plan, 0.8 * eta, within);
+            if (!(fewer < wanted))
+                break;
+            eta *= 0.8;
+            wanted = fewer;
+            memcpy(log_error, within, sizeof log_error);
         }
         if (!(wanted > MOST_NODES))
             break;
@@ -128,7 +162,7 @@ void choose_nodes(const score_histogram *histogram, const panel_gains *gains, co
     plan->nodes = rounded_nodes(wanted);
     plan->accuracy = exp(-goals->nats);
     for (int i = 0; i <= gains->derivatives; i++)
-        plan->error[i] = exp(worst[i] - 2 * plan->nodes * eta);
+        plan->error[i] = exp(log_error[i] - 2 * plan->nodes * eta) + (plan->ended ? goals->lost[i] : 0);
 }
 
 void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
@@ -140,15 +174,14 @@ void plan_quadrature(const score_histogram *histogram, const panel_gains *gains,
         first = (int)larger(first, floor(log(t0) * BINS_PER_NAT));
     const double last = smaller(log(t1), (double)histogram->bins / BINS_PER_NAT + 6);
     live_time live;
-    find_live_time(&exponential_table, histogram, K, first, last, tolerance, &live);
-    const plan_goals goals = goals_of_plan(&exponential_table, histogram, gains, &live, tolerance);
+    find_live_time(&exponential_table, histogram, gains, first, last, tolerance, &live);
     double steepest = 0;
     for (int i = 0; i < live.steps; i++)
         steepest = larger(steepest, live.crowding[i]);
-    const double end = larger(exp(live.end) - t0, 1e-3 * t0), b = sqrt(STEEPNESS * steepest + LEAST_B2);
+    const double end = larger(exp(live.end) - t0, 1e-3 * t0), b = sqrt(2 * (1 + steepest));
     plan->ended = live.ended;
     plan->map = (time_map){.t0 = t0, .scale = b * b / S, .v_length = asinh(sqrt(S * end) / b)};
-    choose_nodes(histogram, gains, &goals, b, plan);
+    choose_nodes(histogram, gains, &live.goals, b, plan);
 }
 
 void place_nodes(quadrature_plan *plan, int piece)

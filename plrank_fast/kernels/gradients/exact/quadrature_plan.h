@@ -22,14 +22,31 @@
 
 #define MOST_STEPS (MOST_BINS + 80) /* of time */
 
-/* The errors that an attempt allows: of the quadrature in each panel, at least `allowed` and `per_flux` times the
- * gradient_flux (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and of the
- * loss after the end of the integral, in units of R (tail_bound.h). */
+#define LARGEST_CUT 1e-3 /* for any tolerance */
+
+/* The errors that an attempt allows: in each panel, at least `allowed` and `per_flux` times the gradient_flux
+ * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders between
+ * panels, in units of R (tail_bound.h). */
 typedef struct {
     double allowed[INTEGRALS], per_flux[INTEGRALS], cut;
-    double unit;      /* variation of the rank weights times the largest relevance that is integrated */
+    double R;         /* variation of the rank weights times the range of relevance, */
+    double unit;      /* and times the largest relevance that is integrated */
     int derivatives;  /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
 } tolerances;
+
+/* Return how many times R an integral loses if the loss is 1. */
+static inline double losses_of(int integral)
+{
+    return integral == OF_HESSIAN ? 2 : 1;
+}
+
+/* What a plan allows: errors of the quadrature, and the loss after its end. */
+typedef struct {
+    double allowed[INTEGRALS];
+    double nats;             /* of accuracy, where integrands are largest, that the most demanding integral takes */
+    double cut;              /* the loss in units of R, */
+    double lost[INTEGRALS];  /* and of each integral */
+} plan_goals;
 
 /* The steps of a plan's time from the first arrivals to where the loss falls below a tolerance. */
 typedef struct {
@@ -39,13 +56,8 @@ typedef struct {
     int ended;               /* no rank is left open at its end */
     double largest_flux;     /* while rank K is expected to be open, at most 1 */
     int last_open;           /* step at which it is */
+    plan_goals goals;
 } live_time;
-
-/* The errors that a plan allows, and the nats of accuracy that the most demanding one takes where integrands are
- * largest. */
-typedef struct {
-    double allowed[INTEGRALS], nats;
-} plan_goals;
 
 typedef struct {
     int pieces, nodes;      /* pieces of equal length in v, each of so many nodes */
@@ -58,7 +70,6 @@ typedef struct {
 
 #define prepare_exponential_table ISA(prepare_exponential_table)
 #define find_live_time ISA(find_live_time)
-#define goals_of_plan ISA(goals_of_plan)
 #define best_eta ISA(best_eta)
 #define choose_nodes ISA(choose_nodes)
 #define plan_quadrature ISA(plan_quadrature)
@@ -66,11 +77,9 @@ typedef struct {
 
 /* Fill the table of exponential arrivals, once per process. */
 void prepare_exponential_table(void);
-/* Walk along steps of time from the given one to where the loss falls below the tolerance, or to the step of `last`. */
-void find_live_time(const arrival_table *table, const score_histogram *histogram, double K, int step, double last,
-                    const tolerances *tolerance, live_time *live);
-plan_goals goals_of_plan(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains,
-                         const live_time *live, const tolerances *tolerance);
+/* Walk along steps of time from the given one to where the loss falls below what is allowed, or to the step of `last`. */
+void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int step,
+                    double last, const tolerances *tolerance, live_time *live);
 /* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width
  * 1 / b. */
 double best_eta(double b, double v_length, double nats);

@@ -18,11 +18,8 @@ void fill_histogram(score_histogram *histogram, const double *f, const double *r
     for (int i = 0; i < histogram->bins + PLR_LANES; i++)
         histogram->count[i] = histogram->relevance[i] = histogram->magnitudes[i] = histogram->squares[i] = 0;
     for (intptr_t j = 0; j < n; j++) {
-        double x = -f[j] * BINS_PER_NAT;
-        x = x < MOST_BINS - 2 ? x : MOST_BINS - 2;
-        int i = (int)x;
         const double rho = relevance ? relevance[j] : 1;
-        add_to_bins(histogram, i, x - i, 1, rho, fabs(rho), rho * rho);
+        add_to_bins(histogram, -f[j], 1, rho, fabs(rho), rho * rho);
     }
     sum_counts(histogram);
 }

@@ -1,18 +1,21 @@
 /* A histogram of the scores, from which nodes are planned, so that planning costs time per distinct score and not per
- * item. */
+ * item. Each item is split between two neighbouring bins, so that the sum of the weights e^f is kept. Sums of functions
+ * that are concave in the weight become smaller by that. */
 #ifndef PLR_SCORE_HISTOGRAM_H
 #define PLR_SCORE_HISTOGRAM_H
 
-#include "simd/isa.h"
+#include <math.h>
+
+#include "simd/vectors.h"
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
+#define LOST_IN_BIN (-expm1(-1.0 / BINS_PER_NAT)) /* of a weight, from one bin to the next */
 #define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double, e^-700 near the least */
-#define WITHIN_BINS (1 / cosh(0.5 / BINS_PER_NAT)) /* splitting counts between bins multiplies e^-k by at most this */
 
 typedef struct {
     int bins;                                /* number of bins in use; the rest of a vector is zero */
-    double count[MOST_BINS + PLR_LANES];     /* items with -f around bin / BINS_PER_NAT, linearly split */
+    double count[MOST_BINS + PLR_LANES];     /* items with -f around bin / BINS_PER_NAT */
     double relevance[MOST_BINS + PLR_LANES]; /* sum of the relevance of these items, */
     double magnitudes[MOST_BINS + PLR_LANES]; /* of its magnitudes, */
     double squares[MOST_BINS + PLR_LANES];   /* and of its squares */
@@ -31,10 +34,14 @@ void sum_counts(score_histogram *histogram);
 /* Return whether the scores have a gap with fewer than K items above it, which may be all that were counted. */
 int has_gap(const score_histogram *histogram, intptr_t K, double gap);
 
-/* Add items with these sums to a bin, and the given share of them to the next one instead. */
-PLR_INLINE void add_to_bins(score_histogram *histogram, int bin, double share, double count, double relevance,
-                            double magnitude, double square)
+/* Add items of score -nats with these sums. */
+PLR_INLINE void add_to_bins(score_histogram *histogram, double nats, double count, double relevance, double magnitude,
+                            double square)
 {
+    const double position = smaller(nats * BINS_PER_NAT, MOST_BINS - 2);
+    const int bin = (int)position;
+    const double x = (position - bin) / BINS_PER_NAT; /* 1 - e^-x by its Taylor polynomial */
+    const double share = x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120))))) / LOST_IN_BIN;
     histogram->count[bin] += (1 - share) * count;
     histogram->count[bin + 1] += share * count;
     histogram->relevance[bin] += (1 - share) * relevance;

@@ -19,7 +19,8 @@
  * add terms x |x - 1| q_j, twice x q_j times a derivative of E[M | A], which is at most R / e, and pi_j (1 + 2 / e) R
  * per choice: less than 2 R { sum_j x_j (1 + x_j / 2) q_j P(N_without_j < K) + E[(K - N)+] } for the diagonal of the
  * Hessian. The value loses at most R E[(K - N)+]. The bounds sum absolute values, so they hold for any signs of
- * relevance and rank weights.
+ * relevance and rank weights. The histogram keeps sums of weights, and ln E[z^N] is a sum of convex functions of them,
+ * ln(z + (1 - z) e^-(w T)), so splitting items between bins can only raise it.
  */
 #ifndef PLR_TAIL_BOUND_H
 #define PLR_TAIL_BOUND_H
@@ -61,7 +62,7 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
             spread += share * q * inverse;
             lost += count * vec_load(lost_table + shift + i) * q * inverse;
         }
-        const double arrivals = WITHIN_BINS * vec_sum(mean), variance = WITHIN_BINS * vec_sum(spread);
+        const double arrivals = vec_sum(mean), variance = vec_sum(spread);
         const double off = arrivals - left;
         if (off > 0 && off * off > variance && *inverse_z < LARGEST_INVERSE) {
             const double factor = 1 + off / variance * arrivals / left;
@@ -70,7 +71,7 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
         }
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
         const double most_open = log_inverse < 1 ? smaller(earlier + 1, *inverse_z / (M_E * log_inverse)) : 1;
-        const double log_chance = WITHIN_BINS * vec_sum(log_moment) - (certain - earlier) * log_inverse;
+        const double log_chance = vec_sum(log_moment) - (certain - earlier) * log_inverse;
         return (tail_bound){log_chance + log(rate + most_open), (1 - z) * rate};
     }
 }
