@@ -121,22 +121,20 @@ void merge_octaves(octave_sums *to, const octave_sums *sums)
 
 void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
 {
-    memset(histogram, 0, sizeof *histogram);
-    histogram->bins = 2;
+    bin_sums bins[MOST_BINS] = {{0}};
+    int used = 2;
     for (int octave = 0; octave < OCTAVES; octave++) {
         const moments plain = sums->plain[COPIES * octave];
         if (plain[0] == 0)
             continue;
         const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
         const double relevance = ldexp(sums->relevant[COPIES * octave][0], octave) / mantissa;
-        for (int end = 0; end < 2; end++) {
-            const double share = end ? 2 - mantissa : mantissa - 1;
-            add_to_bins(histogram, larger(0, (octave + end - 1) * M_LN2), share * plain[0], share * relevance,
-                        share * sums->magnitudes[COPIES * octave], share * sums->squares[COPIES * octave]);
-        }
-        histogram->bins = (int)(octave * M_LN2 * BINS_PER_NAT) + 2;
+        const bin_sums all = {plain[0], relevance, sums->magnitudes[COPIES * octave], sums->squares[COPIES * octave]};
+        add_to_bins(bins, larger(0, (octave - 1) * M_LN2), (mantissa - 1) * all);
+        add_to_bins(bins, octave * M_LN2, (2 - mantissa) * all);
+        used = (int)(octave * M_LN2 * BINS_PER_NAT) + 2;
     }
-    sum_counts(histogram);
+    set_histogram(histogram, bins, used);
 }
 
 void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxies)

@@ -119,8 +119,8 @@ static time_map piece_of(const quadrature_plan *plan, int piece)
     return map;
 }
 
-/* Set log_error of each integral to ln of a bound of the errors of all pieces, times e^(2 n eta); return the number n of
- * nodes per piece that they need. */
+/* Set log_error of each integral to ln of a bound of the errors of all pieces, times e^(2 n eta); return the number n
+ * of nodes per piece that they need. */
 static double nodes_wanted(const score_histogram *histogram, const panel_gains *gains, const double *allowed,
                            const quadrature_plan *plan, double eta, double log_error[INTEGRALS])
 {

@@ -40,7 +40,7 @@ static inline double losses_of(int integral)
     return integral == OF_HESSIAN ? 2 : 1;
 }
 
-/* What a plan allows: errors of the quadrature, and the loss after its end. */
+/* The errors of the quadrature that a plan allows, and the loss after its end. */
 typedef struct {
     double allowed[INTEGRALS];
     double nats;             /* of accuracy, where integrands are largest, that the most demanding integral takes */

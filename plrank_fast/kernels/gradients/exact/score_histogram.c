@@ -1,27 +1,35 @@
 #include "gradients/exact/score_histogram.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "simd/vector_math.h"
 
-void sum_counts(score_histogram *histogram)
+void set_histogram(score_histogram *histogram, const bin_sums *bins, int n)
 {
+    histogram->bins = n;
     histogram->above[0] = 0;
-    for (int i = 0; i < histogram->bins; i++)
-        histogram->above[i + 1] = histogram->above[i] + histogram->count[i];
+    for (int i = 0; i < n + PLR_LANES; i++) {
+        const bin_sums sums = i < n ? bins[i] : (bin_sums){0};
+        histogram->count[i] = sums[0];
+        histogram->relevance[i] = sums[1];
+        histogram->magnitudes[i] = sums[2];
+        histogram->squares[i] = sums[3];
+        histogram->above[i + 1] = histogram->above[i] + sums[0];
+    }
 }
 
 void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, intptr_t n,
                     double lowest)
 {
-    histogram->bins = (int)(smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2)) + 2;
-    for (int i = 0; i < histogram->bins + PLR_LANES; i++)
-        histogram->count[i] = histogram->relevance[i] = histogram->magnitudes[i] = histogram->squares[i] = 0;
+    bin_sums bins[MOST_BINS];
+    const int used = (int)smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2) + 2;
+    memset(bins, 0, used * sizeof *bins);
     for (intptr_t j = 0; j < n; j++) {
         const double rho = relevance ? relevance[j] : 1;
-        add_to_bins(histogram, -f[j], 1, rho, fabs(rho), rho * rho);
+        add_to_bins(bins, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho});
     }
-    sum_counts(histogram);
+    set_histogram(histogram, bins, used);
 }
 
 int has_gap(const score_histogram *histogram, intptr_t K, double gap)

@@ -22,34 +22,30 @@ typedef struct {
     double above[MOST_BINS + PLR_LANES + 1]; /* items in the bins before this one */
 } score_histogram;
 
+/* Sums over the items of a bin: their number, relevance, its magnitudes and its squares. */
+typedef double bin_sums __attribute__((vector_size(4 * sizeof(double))));
+
 #define fill_histogram ISA(fill_histogram)
-#define sum_counts ISA(sum_counts)
+#define set_histogram ISA(set_histogram)
 #define has_gap ISA(has_gap)
 
 /* Fill the histogram of -f for n scores relative to their maximum, the lowest of which is given; relevance may be NULL
  * for 1. */
 void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, intptr_t n, double lowest);
-/* Fill `above` from `count`. */
-void sum_counts(score_histogram *histogram);
+/* Fill the histogram from so many bins. */
+void set_histogram(score_histogram *histogram, const bin_sums *bins, int n);
 /* Return whether the scores have a gap with fewer than K items above it, which may be all that were counted. */
 int has_gap(const score_histogram *histogram, intptr_t K, double gap);
 
 /* Add items of score -nats with these sums. */
-PLR_INLINE void add_to_bins(score_histogram *histogram, double nats, double count, double relevance, double magnitude,
-                            double square)
+PLR_INLINE void add_to_bins(bin_sums *bins, double nats, bin_sums sums)
 {
     const double position = smaller(nats * BINS_PER_NAT, MOST_BINS - 2);
     const int bin = (int)position;
     const double x = (position - bin) / BINS_PER_NAT; /* 1 - e^-x by its Taylor polynomial */
     const double share = x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120))))) / LOST_IN_BIN;
-    histogram->count[bin] += (1 - share) * count;
-    histogram->count[bin + 1] += share * count;
-    histogram->relevance[bin] += (1 - share) * relevance;
-    histogram->relevance[bin + 1] += share * relevance;
-    histogram->magnitudes[bin] += (1 - share) * magnitude;
-    histogram->magnitudes[bin + 1] += share * magnitude;
-    histogram->squares[bin] += (1 - share) * square;
-    histogram->squares[bin + 1] += share * square;
+    bins[bin] += (1 - share) * sums;
+    bins[bin + 1] += share * sums;
 }
 
 #endif
