@@ -24,11 +24,12 @@ static void extremes(const double *scores, size_t n, double *lowest, double *hig
 static double relative(const double *scores, double highest, double sign, double *out, size_t n)
 {
     size_t i = 0;
-    vec_f64 total = {0};
+    vec_f64 total = {0}, lost = {0}; /* differences to the total may be a thousand times smaller than it is */
     for (; i + PLR_LANES <= n; i += PLR_LANES) {
-        vec_f64 weight = vec_exp((vec_load(scores + i) - highest) * sign);
+        vec_f64 weight = vec_exp((vec_load(scores + i) - highest) * sign), sum = total + weight;
         vec_store(out + i, weight);
-        total += weight;
+        lost += weight - (sum - total);
+        total = sum;
     }
     if (i < n) {
         vec_f64 last = vec_exp((vec_load_some(scores + i, n - i, highest) - highest) * sign);
@@ -36,7 +37,7 @@ static double relative(const double *scores, double highest, double sign, double
         for (size_t lane = 0; i + lane < n; lane++)
             total[lane] += last[lane];
     }
-    return vec_sum(total);
+    return vec_sum(total) + vec_sum(lost);
 }
 
 /* Add one item to [count, mass] of its octave. */
