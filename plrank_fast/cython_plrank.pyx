@@ -19,8 +19,8 @@ from plrank_fast._core.gradients.stochastic_rank cimport (
     PLR_GUMBEL,
     PLR_NORMAL,
     Call,
-    estimate_query as estimate_noisy,
-    workspace_size as noisy_workspace,
+    estimate_noisy_query,
+    noisy_workspace,
 )
 from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, lay_out_buckets
 from plrank_fast._core.losses.loss cimport LossQuery
@@ -130,7 +130,7 @@ cdef inline int64_t with_alignment(size_t size) noexcept nogil:
     return <int64_t>size + ALIGNMENT
 
 
-cdef inline char *aligned(void *workspace) noexcept nogil:
+cdef inline char *aligned_memory(void *workspace) noexcept nogil:
     return <char *>((<uintptr_t>workspace + ALIGNMENT - 1) // ALIGNMENT * ALIGNMENT)
 
 
@@ -273,7 +273,7 @@ cdef int32_t plrank_top_k(
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed) or check_scores(scores, n_items)
         or check_array(ranking, needed))
-    cdef double *keys = <double *>aligned(workspace)
+    cdef double *keys = <double *>aligned_memory(workspace)
     cdef int32_t *items = <int32_t *>(keys + n_items)
     if status != PLRANK_OK or needed == 0:
         return status
@@ -310,7 +310,7 @@ cdef int32_t plrank_sample_rankings(
         return status
     if needed > 0:
         draw = Draw(sampler, min(cutoff, n_items), n_samples, &content.key[0], content.query, content.block)
-        draw_query(&draw, scores, n_items, aligned(workspace), rankings)
+        draw_query(&draw, scores, n_items, aligned_memory(workspace), rankings)
     advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
 
@@ -335,13 +335,13 @@ cdef int32_t plrank_ranking_log_prob(
         or check_sizes(n_items, length, n_rankings)
         or check_scores(scores, n_items)
         or check_array(log_prob, 1)
-        or check_rankings(rankings, n_rankings, length, used, n_items, aligned(workspace)))
+        or check_rankings(rankings, n_rankings, length, used, n_items, aligned_memory(workspace)))
     if status != PLRANK_OK:
         return status
     clear(log_prob, n_rankings)
     if needed > 0:
         log_prob_of_query(
-            scores, n_items, used, rankings, n_rankings, length, aligned(workspace), log_prob)
+            scores, n_items, used, rankings, n_rankings, length, aligned_memory(workspace), log_prob)
     return PLRANK_OK
 
 
@@ -367,7 +367,7 @@ cdef int64_t estimator_size(bint conditional, int64_t n_items, int64_t cutoff, i
         query_workspace(&alone, n_items, cutoff), query_workspace(&with_hessian, n_items, cutoff)))
 
 
-cdef int32_t estimate(
+cdef int32_t estimate_gradient(
     bint conditional, void *stream, const double *scores, const double *relevance, int64_t n_items,
     const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings,
     int64_t length, double *gradient, double *hessian, void *workspace, int64_t workspace_size
@@ -387,7 +387,7 @@ cdef int32_t estimate(
     if drawn:
         rankings = NULL
     elif status == PLRANK_OK:
-        status = check_rankings(rankings, n_samples, length, min(cutoff, n_items), n_items, aligned(workspace))
+        status = check_rankings(rankings, n_samples, length, min(cutoff, n_items), n_items, aligned_memory(workspace))
     if status != PLRANK_OK:
         return status
     cdef Source source = Source(
@@ -395,7 +395,7 @@ cdef int32_t estimate(
     if n_items > 1 and cutoff > 0:
         query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
         estimator = estimator_of(conditional, hessian != NULL)
-        estimate_query(&estimator, &query, &source, 0, aligned(workspace))
+        estimate_query(&estimator, &query, &source, 0, aligned_memory(workspace))
     else:
         # a single item has no gradient, and rounding must not give it one
         clear(gradient, n_items)
@@ -414,7 +414,7 @@ cdef int32_t plrank_pl_rank_3(
     int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
     double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    return estimate(
+    return estimate_gradient(
         False, stream, scores, relevance, n_items, rank_weights, cutoff, n_samples, sampler, rankings, length,
         gradient, hessian, workspace, workspace_size)
 
@@ -428,7 +428,7 @@ cdef int32_t plrank_pl_rank_cmc(
     int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
     double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    return estimate(
+    return estimate_gradient(
         True, stream, scores, relevance, n_items, rank_weights, cutoff, n_samples, sampler, rankings, length,
         gradient, hessian, workspace, workspace_size)
 
@@ -466,8 +466,9 @@ cdef int32_t plrank_stochastic_rank(
         call.inverse_sigma = 1.0 / sigma
         call.given = NULL
         call.draw = Draw(PLRANK_AUTO, 0, n_samples, &content.key[0], content.query, content.block)
-        estimate_noisy(
-            &call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), 0, aligned(workspace), gradient)
+        estimate_noisy_query(
+            &call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), 0, aligned_memory(workspace),
+            gradient)
     advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
 
@@ -500,7 +501,7 @@ cdef int32_t plrank_pl_rank_exact(
         return PLRANK_BAD_RTOL
     if needed > 0:
         held = solve(
-            scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned(workspace))
+            scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned_memory(workspace))
         return PLRANK_OK if held else PLRANK_RTOL_NOT_HELD
     clear(value, 1)
     clear(gradient, n_items)
@@ -527,7 +528,7 @@ cdef int32_t plrank_rank_probabilities(
         or check_array(probabilities, needed))
     if status != PLRANK_OK or needed == 0:
         return status
-    find_rank_probabilities(scores, n_items, cutoff, probabilities, aligned(workspace))
+    find_rank_probabilities(scores, n_items, cutoff, probabilities, aligned_memory(workspace))
     return PLRANK_OK
 
 
@@ -540,7 +541,7 @@ cdef int32_t plrank_dcg(
     double *value, void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_dcg_workspace(n_items, cutoff)
-    cdef double *keys = <double *>aligned(workspace)
+    cdef double *keys = <double *>aligned_memory(workspace)
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed)
         or check_metric(scores, relevance, n_items, rank_weights, cutoff)
@@ -572,7 +573,7 @@ cdef int32_t plrank_bucket_log_prob(
         or check_array(log_prob, 1)
         or check_array(buckets, n_items)
         or check_array(gradient, n_items if hessian != NULL else 0))
-    cdef char *memory = aligned(workspace)
+    cdef char *memory = aligned_memory(workspace)
     cdef double *labels = <double *>(memory + needed - ALIGNMENT) - n_items
     cdef double value = 0.0
     cdef LossQuery query

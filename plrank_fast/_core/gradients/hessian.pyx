@@ -29,7 +29,7 @@ cdef struct Prefix:
 # Per item
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline void add_item(
+cdef inline void add_item_terms(
     Estimate *estimate, intp_t d, double weight, const Prefix *prefix, bint placed, double reward_after
 ) noexcept nogil:
     cdef double rho = estimate.relevance[d]
@@ -78,7 +78,7 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
             prefix.risk += future_reward[k] * inverse
             prefix.direct_squared += estimate.rank_weights[k] * inverse * inverse
             prefix.risk_squared += future_reward[k] * inverse * inverse
-            add_item(estimate, d, weight_in_unit(remaining, d, unit), &prefix, True, future_reward[k + 1])
+            add_item_terms(estimate, d, weight_in_unit(remaining, d, unit), &prefix, True, future_reward[k + 1])
             state.active[d] = 1.0  # marks the placed ones
         if remaining.first_unplaced == remaining.n_leading:
             continue
@@ -86,7 +86,7 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
         change_unit(&prefix, unit_ratio(remaining, unit, remaining.unit_position[cutoff - 1]))
         for d in range(estimate.n_items):
             if state.active[d] == 0.0:
-                add_item(estimate, d, weight_in_unit(remaining, d, unit), &prefix, False, 0.0)
+                add_item_terms(estimate, d, weight_in_unit(remaining, d, unit), &prefix, False, 0.0)
 
 
 cdef Estimator hessian_estimator() noexcept nogil:

@@ -150,7 +150,7 @@ cdef void accumulate_2(Estimate *estimate, const int32_t *rankings, intp_t n_ran
 cdef double LARGEST_SHARE = 256.0  # times an item's own terms; costs two digits of the sixteen
 
 
-cdef void hand_out(
+cdef void add_to_unplaced(
     Estimate *estimate, PLRank *state, const int32_t *ranking, double direct, double risk
 ) noexcept nogil:
     """Add its part to every item that one ranking leaves out. O(D)."""
@@ -209,7 +209,7 @@ cdef void accumulate_pl_rank_3(
                 shared = weight * (fabs(estimate.relevance[d] * direct) + fabs(risk))
                 lopsided |= shared > LARGEST_SHARE * state.own_terms[k]
         if lopsided:
-            hand_out(estimate, state, ranking, direct, risk)
+            add_to_unplaced(estimate, state, ranking, direct, risk)
             continue
         state.unplaced_direct[unplaced] += direct
         state.unplaced_risk[unplaced] += risk

@@ -14,8 +14,8 @@ cdef struct Call:
     const double *given         # (n_samples, n_docs) of a single query, or NULL
     Draw draw                   # of the first query
 
-cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef void estimate_query(
+cdef size_t noisy_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef void estimate_noisy_query(
     const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
     intp_t cutoff, intp_t q, char *workspace, double *gradient
 ) noexcept nogil

@@ -195,7 +195,7 @@ cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *lay
     query.rows = <int32_t *>take(layout, rank_numbers)
     query.rankings = <int32_t *>take(layout, max(rank_numbers, group_bytes(n_items, cutoff + 1)))
     query.inverse_sums = <double *>take(layout, ranks)
-    # the kernels read whole vectors of these, which ``begin_query`` clears
+    # the kernels read whole vectors of these, which ``begin_noisy_query`` clears
     query.drops = <double *>take(layout, ranks)
     query.drop_changes = <double *>take(layout, ranks)
     query.ranked_relevance = <double *>take(layout, ranks)
@@ -204,7 +204,7 @@ cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *lay
     return <char *>take(layout, weights_workspace(n_items) + sampler_workspace(n_items, cutoff + 1))
 
 
-cdef size_t workspace_size(intp_t n_items, intp_t cutoff) noexcept nogil:
+cdef size_t noisy_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef NoisyQuery query
     cdef Layout layout = measure()
     lay_out(&query, n_items, cutoff, &layout)
@@ -277,7 +277,7 @@ cdef void divide_items(NoisyQuery *query) noexcept nogil:
     compute_items(query, others, n_others)
 
 
-cdef void begin_query(
+cdef void begin_noisy_query(
     NoisyQuery *query, const Call *call, const double *scores, const double *relevance, intp_t n_items,
     const double *rank_weights, intp_t cutoff, intp_t q, cancellation *stop, char *workspace
 ) noexcept nogil:
@@ -438,7 +438,7 @@ cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept n
     return (call.draw.n_samples + block_size(n_items) - 1) // block_size(n_items)
 
 
-cdef void add_block(NoisyQuery *query, intp_t block, double *gradient) noexcept nogil:
+cdef void add_sample_block(NoisyQuery *query, intp_t block, double *gradient) noexcept nogil:
     """Add a block of samples to the gradient."""
     cdef intp_t first = block * block_size(query.n_items), i
     cdef intp_t n_samples = min(query.draw.n_samples - first, block_size(query.n_items))
@@ -465,13 +465,13 @@ cdef void add_block(NoisyQuery *query, intp_t block, double *gradient) noexcept 
     add_sums(query, gradient)
 
 
-cdef inline void finish(const Call *call, double *gradient, intp_t n_items) noexcept nogil:
+cdef inline void scale_gradient(const Call *call, double *gradient, intp_t n_items) noexcept nogil:
     cdef intp_t d
     for d in range(n_items):
         gradient[d] *= call.inverse_sigma / call.draw.n_samples
 
 
-cdef void estimate_query(
+cdef void estimate_noisy_query(
     const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
     intp_t cutoff, intp_t q, char *workspace, double *gradient
 ) noexcept nogil:
@@ -481,11 +481,11 @@ cdef void estimate_query(
     cdef intp_t block
     if n_items > 1:
         memset(&never, 0, sizeof(never))
-        begin_query(
+        begin_noisy_query(
             &query, call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), q, &never, workspace)
         for block in range(number_of_blocks(call, n_items)):
-            add_block(&query, block, gradient)
-        finish(call, gradient, n_items)
+            add_sample_block(&query, block, gradient)
+        scale_gradient(call, gradient, n_items)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -498,10 +498,10 @@ cdef struct BatchCall:
     double *out
 
 
-cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+cdef void estimate_noisy_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const BatchCall *call = <const BatchCall *>call_
     cdef Query query = query_at(&call.queries, q)
-    estimate_query(
+    estimate_noisy_query(
         &call.call, query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff, q, workspace,
         call.out + query.first)
 
@@ -528,15 +528,15 @@ cdef void block_task(const void *query_, intp_t task, char *workspace) noexcept 
     cdef QueryOfThread *own = <QueryOfThread *>workspace
     cdef double *total = self.sums + task * query.n_items
     if not own.ready:
-        begin_query(
+        begin_noisy_query(
             &own.query, self.call, query.scores, query.relevance, query.n_items, query.rank_weights,
             min(query.cutoff, query.n_items), query.index, &own.stop, workspace + aligned(sizeof(QueryOfThread)))
         own.ready = True
     memset(total, 0, query.n_items * sizeof(double))
-    add_block(&own.query, self.first_block + task, total)
+    add_sample_block(&own.query, self.first_block + task, total)
 
 
-cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except -1:
+cdef int estimate_long_noisy_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef const BatchCall *call = <const BatchCall *>call_
     cdef LongQuery query
     cdef intp_t n_blocks, task, tasks, d, n_items
@@ -549,7 +549,7 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     tasks = min(<intp_t>n_threads, n_blocks)
     cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))
     cdef Workspaces threads = Workspaces(
-        tasks, aligned(sizeof(QueryOfThread)) + workspace_size(n_items, query.query.cutoff))
+        tasks, aligned(sizeof(QueryOfThread)) + noisy_workspace(n_items, query.query.cutoff))
     for task in range(tasks):
         of_thread = <QueryOfThread *>threads.of_thread(task)
         of_thread.ready = False
@@ -562,7 +562,7 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
         for task in range(tasks):
             for d in range(n_items):
                 gradient[d] += query.sums[task * n_items + d]
-    finish(query.call, gradient, n_items)
+    scale_gradient(query.call, gradient, n_items)
     return 0
 
 
@@ -603,10 +603,10 @@ def stochastic_rank(
         call.queries = checked.queries
         batch = new_batch(checked.queries.offsets, checked.n_queries)
         batch.call = &call
-        batch.query = estimate_in_batch
-        batch.long_query = estimate_long_query
+        batch.query = estimate_noisy_in_batch
+        batch.long_query = estimate_long_noisy_query
         batch.fewest_items = 2  # a query of a single item has no gradient
-        batch.workspace = workspace_size(checked.longest, checked.queries.n_ranks)
+        batch.workspace = noisy_workspace(checked.longest, checked.queries.n_ranks)
         batch.ns_per_item = call.call.draw.n_samples * ns_per_item_and_sample(checked.queries.n_ranks)
         run_batch(&batch, n_threads)
     return checked.delivered(checked.n_items, out)

@@ -62,7 +62,7 @@ cdef struct Call:
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
+cdef double cost_of_loss(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef intp_t ranks = min(call.options.cutoff, n_items)
     return 200.0 + n_items * call.loss.ns_per_item + (
@@ -211,7 +211,7 @@ def evaluate(
         batch.query = evaluate_in_batch
         batch.long_query = evaluate_long_query
         batch.workspace = bytes_of(call.loss.lay_out, checked.longest, min(call.options.cutoff, checked.longest))
-        batch.cost = cost_of_query
+        batch.cost = cost_of_loss
         run_batch(&batch, n_threads)
     if finite:
         if not are_finite(call.values, checked.n_queries):

@@ -149,7 +149,7 @@ cdef void lay_out_ranked(Layout *layout, intp_t n_items, intp_t cutoff) noexcept
     state.rank = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
 
-cdef void gather(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
+cdef void gather_documents(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
     """Fill the list of all documents by rank."""
     cdef Documents *documents = &state.all
     cdef intp_t worth = query.n_items if query.options.discounts_past_cutoff else query.cutoff, k
@@ -231,7 +231,7 @@ cdef void begin_lambda(LossQuery *query) noexcept nogil:
     query.n_rows = cutoff
     if query.options.distance_weight > 0.0:
         ideal *= log(2.0)  # LambdaLoss has logarithms to base 2
-    gather(query, state, ideal)
+    gather_documents(query, state, ideal)
     set_common_documents_apart(state, n_items, cutoff)
     if query.options.distance_weight > 0.0:
         state.distance[0] = 0.0

@@ -270,7 +270,7 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
     return sampler.columns
 
 
-cdef inline bint is_stopped(Sampler *sampler, double n_rankings) noexcept nogil:
+cdef inline bint drawing_is_stopped(Sampler *sampler, double n_rankings) noexcept nogil:
     return sampler.stop != NULL and is_cancelled(
         sampler.stop, n_rankings * introselect_cost(sampler.n_items, sampler.cutoff, 1))
 
@@ -281,11 +281,11 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
     cdef const int32_t *columns
     if sampler.method == INTROSELECT:
         for i in range(n_rankings):
-            if is_stopped(sampler, 1):
+            if drawing_is_stopped(sampler, 1):
                 return
             draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
         return
-    while first < n_rankings and not is_stopped(sampler, at_once):
+    while first < n_rankings and not drawing_is_stopped(sampler, at_once):
         n_lanes = min(at_once, n_rankings - first)
         columns = draw_group(sampler, n_lanes)
         for i in range(n_lanes):

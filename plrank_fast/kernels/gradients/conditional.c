@@ -18,7 +18,7 @@ typedef struct {
     vec_f64 not_yet, chances, spread, gradient, hessian;
 } state;
 
-PLR_INLINE state begin(void)
+PLR_INLINE state new_state(void)
 {
     vec_f64 zero = {0};
     return (state){vec_all(1.0), zero, zero, zero, zero};
@@ -44,7 +44,7 @@ PLR_INLINE void unplaced_items(const conditional_ranking *ranking, const double 
     state s[WIDE];
     vec_f64 w[WIDE], rho[WIDE];
     for (size_t v = 0; v < vectors; v++) {
-        s[v] = begin();
+        s[v] = new_state();
         w[v] = vec_load(weights + v * PLR_LANES);
         rho[v] = vec_load(relevance + v * PLR_LANES);
     }
@@ -116,7 +116,8 @@ static int chebyshev(const double *nodes, const double *values, double *coeffici
 }
 
 /* Evaluate two series at once by Clenshaw's recurrence. */
-PLR_INLINE void evaluate(const double *first, const double *second, vec_f64 x, vec_f64 *value_1, vec_f64 *value_2)
+PLR_INLINE void evaluate_series(const double *first, const double *second, vec_f64 x, vec_f64 *value_1,
+                                vec_f64 *value_2)
 {
     vec_f64 zero = {0}, a1 = zero, a2 = zero, b1 = zero, b2 = zero, twice = 2.0 * x;
     for (int k = NODES - 1; k > 0; k--) {
@@ -158,10 +159,10 @@ static int unplaced_by_interpolation(const conditional_ranking *ranking, const d
     }
     for (size_t i = 0; i < n; i += PLR_LANES) {
         vec_f64 w = vec_load(weights + i), x = w * (2.0 / heaviest) - 1.0, slope, level;
-        evaluate(series[0][1], series[0][0], x, &slope, &level);
+        evaluate_series(series[0][1], series[0][0], x, &slope, &level);
         vec_store(gradient + i, w * (vec_load(relevance + i) * slope + level));
         if (hessian) {
-            evaluate(series[1][1], series[1][0], x, &slope, &level);
+            evaluate_series(series[1][1], series[1][0], x, &slope, &level);
             vec_store(hessian + i, w * (vec_load(relevance + i) * slope + level));
         }
     }
@@ -183,7 +184,7 @@ PLR_INLINE void placed_items(const conditional_ranking *ranking, const double *w
                              size_t first, double *gradient, double *hessian, int with_hessian)
 {
     vec_f64 w = vec_load(weights), rho = vec_load(relevance), own_rank;
-    state s = begin();
+    state s = new_state();
     for (int lane = 0; lane < PLR_LANES; lane++)
         own_rank[lane] = (double)(first + lane);
     for (size_t j = 0; j < ranking->cutoff; j++) {

@@ -53,7 +53,7 @@ PLR_INLINE lanes slope_of(lanes x)
     return -x * (1.0 + e) / e;
 }
 
-PLR_INLINE lanes arrival(lanes weight, lanes tau)
+PLR_INLINE lanes exponent_at(lanes weight, lanes tau)
 {
     return vec_min_f64(weight * tau, vec_all(LARGEST_X));
 }
@@ -69,7 +69,7 @@ PLR_INLINE lanes log_integrand(const integral *of, lanes s, lanes *sum_g, lanes 
         const intptr_t end = i + PRODUCT < of->n ? i + PRODUCT : of->n;
         lanes product = vec_all(1);
         for (intptr_t j = i; j < end; j++) {
-            const lanes x = arrival(vec_all(of->weight[j]), tau), e = vec_expm1(-x);
+            const lanes x = exponent_at(vec_all(of->weight[j]), tau), e = vec_expm1(-x);
             product *= -e * of->inverse[j];
             if (sum_g) {
                 const lanes ratio = -x / e, g = ratio * (1.0 + e);
@@ -108,7 +108,7 @@ static double find_mode(integral *of)
     do {
         lanes sum = {0}, fall = {0};
         for (intptr_t i = 0; i < of->n; i += PLR_LANES) {
-            const lanes x = arrival(vec_load_some(of->weight + i, of->n - i, LARGEST_X), vec_all(tau));
+            const lanes x = exponent_at(vec_load_some(of->weight + i, of->n - i, LARGEST_X), vec_all(tau));
             const lanes g = slope_of(x);
             sum += g;
             fall += g * (x + g - 1.0);
@@ -127,7 +127,7 @@ static double begin_at_mode(integral *of)
     const double tau = exp(of->mode);
     lanes sum = vec_all(0);
     for (intptr_t i = 0; i < of->n; i += PLR_LANES) {
-        const lanes x = arrival(vec_load_some(of->weight + i, of->n - i, LARGEST_X), vec_all(tau));
+        const lanes x = exponent_at(vec_load_some(of->weight + i, of->n - i, LARGEST_X), vec_all(tau));
         const lanes factor = -vec_expm1(-x);
         sum += vec_log(factor);
         vec_store_some(of->inverse + i, 1.0 / factor, of->n - i);
@@ -229,7 +229,7 @@ static double place_nodes(integral *of, double curvature)
     return step;
 }
 
-static int stopped(const tied_bucket *bucket)
+static int interrupted(const tied_bucket *bucket)
 {
     return bucket->look && bucket->look();
 }
@@ -238,7 +238,7 @@ static int stopped(const tied_bucket *bucket)
 static double weigh_nodes(const tied_bucket *bucket, integral *of)
 {
     lanes sum = vec_all(0);
-    for (int k = 0; k < of->nodes && !stopped(bucket); k += PLR_LANES) {
+    for (int k = 0; k < of->nodes && !interrupted(bucket); k += PLR_LANES) {
         const lanes s = vec_load(of->node + k), h = vec_exp_flush(log_integrand(of, s, NULL, NULL));
         sum += h;
         vec_store(of->mass + k, h);
@@ -266,7 +266,7 @@ static void differentiate_item(tied_bucket *bucket, intptr_t i, const integral *
 {
     lanes slope = vec_all(0), second = vec_all(0);
     for (int k = 0; k < of->nodes; k += PLR_LANES) {
-        const lanes x = arrival(vec_all(of->weight[i]), vec_load(of->node + k));
+        const lanes x = exponent_at(vec_all(of->weight[i]), vec_load(of->node + k));
         const lanes part = vec_load(of->mass + k) * slope_of(x);
         slope += part;
         second += part * (1.0 - x);
@@ -290,12 +290,12 @@ static void solve_one(tied_bucket *bucket)
         bucket->curvature[0] = -less * more;
 }
 
-static size_t workspace_of(intptr_t n)
+static size_t bucket_workspace(intptr_t n)
 {
     return 2 * (size_t)n + 2 * MOST_NODES;
 }
 
-static void solve(tied_bucket *bucket, double *workspace)
+static void solve_bucket(tied_bucket *bucket, double *workspace)
 {
     if (bucket->n == 1) {
         solve_one(bucket);
@@ -309,10 +309,10 @@ static void solve(tied_bucket *bucket, double *workspace)
     bucket->log_prob = smaller(0, log_peak + log(step * weigh_nodes(bucket, &of)));
     bucket->slope_later = 0;
     bucket->curvature_later = variance_of_tau(&of) - 1;
-    for (intptr_t i = 0; bucket->slope && i < n && (i % LOOK_AFTER || !stopped(bucket)); i++) {
+    for (intptr_t i = 0; bucket->slope && i < n && (i % LOOK_AFTER || !interrupted(bucket)); i++) {
         differentiate_item(bucket, i, &of);
         bucket->slope_later -= bucket->slope[i];
     }
 }
 
-const tied_bucket_kernels ISA(tied_bucket_kernels) = {workspace_of, solve};
+const tied_bucket_kernels ISA(tied_bucket_kernels) = {bucket_workspace, solve_bucket};

@@ -231,7 +231,7 @@ static void fold_run(int32_t *keys, int32_t *others, size_t m)
 
 /* Sort the `wanted` smallest of n rows to the front, for all samples. `wanted` is PLR_BLOCK_ROWS times a power of two;
  * the rows from n to the next multiple of `wanted` exist and hold PLR_NO_KEY. */
-PLR_INLINE void sort_smallest(int32_t *keys, size_t n, size_t wanted)
+PLR_INLINE void sort_keys(int32_t *keys, size_t n, size_t wanted)
 {
     for (int32_t *lanes = keys; lanes < keys + PLR_GROUP_SIZE; lanes += PLR_LANES_32) {
         if (n <= 2 * PLR_BLOCK_ROWS) {

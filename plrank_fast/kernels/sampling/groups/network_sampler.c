@@ -116,7 +116,7 @@ static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64
     for (size_t i = n * PLR_GROUP_SIZE; i < padded * PLR_GROUP_SIZE; i++)
         keys[i] = PLR_NO_KEY;
 
-    sort_smallest(keys, n, sampler->n_sorted);
+    sort_keys(keys, n, sampler->n_sorted);
 
     int32_t near[PLR_GROUP_SIZE];
     if (read_ranks(&group, near, cutoff < n))

@@ -108,7 +108,7 @@ static void prepare(void *table_, const group_query *query)
 
 /* Return the item at a draw's place on the line; `at` is the entry plus the place. On average over draws, few items
  * share a slot. */
-static uint32_t look_up(const slot_table *table, uint32_t word, uint32_t at, uint64_t bits)
+static uint32_t look_up_item(const slot_table *table, uint32_t word, uint32_t at, uint64_t bits)
 {
     const uint32_t slot = word >> (32 - table->slot_bits), last = (uint32_t)table->n_items - 1;
     const double position = (double)(slot << 16 | (word & 0xffff)) + ((double)(bits >> 12) + 0.5) * 0x1p-52;
@@ -129,12 +129,12 @@ static __attribute__((noinline)) void decide(const slot_table *table, const plr_
         const int i = __builtin_ctz(undecided);
         const uint64_t number = (first_sample + (uint64_t)i) << 32 | row;
         const uint32_t at = table->slots[words[i] >> (32 - table->slot_bits)] + (words[i] & 0xffff);
-        items[i] = look_up(table, words[i], at, plr_mix64(salt + number * PLR_GOLDEN_RATIO));
+        items[i] = look_up_item(table, words[i], at, plr_mix64(salt + number * PLR_GOLDEN_RATIO));
     }
 }
 
 /* Draw rows of items, numbered from first_row in their rankings. */
-static void draw_rows(slot_table *table, plr_stream_state *state, size_t first_row, size_t n_rows, uint64_t salt,
+static void draw_table_rows(slot_table *table, plr_stream_state *state, size_t first_row, size_t n_rows, uint64_t salt,
                       uint64_t first_sample, uint32_t *draws)
 {
     const int shift = 32 - table->slot_bits;
@@ -161,7 +161,7 @@ static void place_rows(slot_table *table, plr_stream_state *state, uint64_t salt
     uint32_t repeats[PLR_GROUP_SIZE] = {0}, most = 0;
     size_t row = 0, stop = table->first_rows;
     do {
-        draw_rows(table, state, row, stop - row, salt, first_sample, table->draws + row * PLR_GROUP_SIZE);
+        draw_table_rows(table, state, row, stop - row, salt, first_sample, table->draws + row * PLR_GROUP_SIZE);
         tag_repeats(table->draws, table->twins, row, stop, repeats);
         row = stop;
         for (int i = 0; i < PLR_GROUP_SIZE; i++)

@@ -205,8 +205,9 @@ PLR_INLINE void transpose(const int32_t *square, int32_t *transposed)
 
 /* Make n_rows rows of keys for the candidates of all rankings of the group, the largest number that a ranking has:
  * words of 32 bits, items and arrival times, sixteen candidates at a time. No branch depends on the other numbers. */
-PLR_INLINE void make_keys(const threshold_sampler *sampler, const sorted_group *group, plr_stream_state *state,
-                          const uint32_t *n_candidates, size_t n_rows, int32_t *keys)
+PLR_INLINE void make_candidate_keys(const threshold_sampler *sampler, const sorted_group *group,
+                                    plr_stream_state *state, const uint32_t *n_candidates, size_t n_rows,
+                                    int32_t *keys)
 {
     vec_i32 rarest = (vec_i32){0} + INT32_MAX, slot;
     for (int lane = 0; lane < PLR_LANES_32; lane++)
@@ -290,12 +291,12 @@ static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64
         most = n > most ? n : most;
     }
     most = (most + PLR_GROUP_SIZE - 1) / PLR_GROUP_SIZE * PLR_GROUP_SIZE;
-    make_keys(sampler, &group, &state, n_candidates, most, keys);
+    make_candidate_keys(sampler, &group, &state, n_candidates, most, keys);
     plr_stream_store(stream, &state);
     for (size_t i = most; i % n_sorted != 0 || i == 0; i++)
         for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32)
             store_row(keys + lane, i, (vec_i32){0} + PLR_NO_KEY);
-    sort_smallest(keys, most, n_sorted);
+    sort_keys(keys, most, n_sorted);
 
     int32_t near[PLR_GROUP_SIZE];
     const uint32_t deadline = (uint32_t)exact_key(group.format, sampler->deadline, 0) >> group.format.slot_bits;
