@@ -128,6 +128,8 @@ class TestGivenRewards:
         per_query = np.array([1.0, 2.0, -3.0])
         np.testing.assert_array_equal(gradient(rewards, per_query), gradient(rewards - per_query[:, np.newaxis]))
         np.testing.assert_array_equal(gradient(rewards, rewards), np.zeros(9))
+        one = {"rankings": rankings[0, :, :3], "rewards": rewards[0], "baseline": rewards[0]}
+        np.testing.assert_array_equal(plr.policy_gradient(scores[:4], **one), np.zeros(4))
         assert (gradient(np.full((3, 6), 0.1), True) == 0.0).all()  # equal rewards leave nothing, in every digit
 
 

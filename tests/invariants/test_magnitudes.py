@@ -308,6 +308,7 @@ def test_small_cotangents():
 
 
 def test_values_of_the_published_code():
+    assert np.isfinite(sigir22.lambdaloss([1.0, 2.0**-300], [1, 0], PAIR)).all()  # the weights of one query
     for values in ([[-1e308, 1.0]], [[0.0, 900.0]]):
         with pytest.raises(ValueError, match=r"^sampled_values less scores must be from -700 to 700"):
             sigir22.gumbel_stochasticrank([1.0], [1, 0], [0.0, 0.0], sampled_values=values)
