@@ -150,6 +150,7 @@ def test_validation():
         PlackettLuce(torch.tensor([0, 1]))
     with pytest.raises(ValueError, match="scores must have an axis of items, got a scalar"):
         PlackettLuce(torch.tensor(0.0))
+    assert PlackettLuce(torch.zeros(3), 10**9).event_shape == torch.Size([3])
     with pytest.raises(ValueError, match="cutoff must be at least 0"):
         PlackettLuce(scores_of(4), -1)
     unchecked = PlackettLuce(scores_of(4), validate_args=False)
