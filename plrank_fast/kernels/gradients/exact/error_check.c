@@ -5,6 +5,7 @@
 
 #define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
 #define SHARE_OF_BORDERS 0.05 /* of the least error bound: items that leave a panel early, and those that enter late */
+#define SHARE_OF_SERIES 0.01  /* of the error bound: truncated series and rounding */
 #define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
 
 /* The least norm to which the error bound is relative. */
@@ -13,17 +14,23 @@ static double floor_of_norm(const problem_shape *shape)
     return LEAST_NORM * shape->largest_theta * shape->largest_rho;
 }
 
+/* The part of the tolerance that is for quadrature, ends and borders. */
+static double rtol_of_plans(const exact_query *query)
+{
+    return (1 - SHARE_OF_SERIES) * query->rtol;
+}
+
 static double guaranteed_of_value(const exact_query *query, const problem_shape *shape)
 {
-    return query->rtol * shape->sum_theta * shape->largest_rho;
+    return rtol_of_plans(query) * shape->sum_theta * shape->largest_rho;
 }
 
 /* An item that arrives when the last rank is filled gains about the mean rank weight, so the norm of the gradient is
  * about mean_theta times its flux then, and the norm of the Hessian diagonal half of that. */
 tolerances first_tolerances(const exact_query *query, const problem_shape *shape)
 {
-    const double R = shape->variation * shape->range_of_rho, least = query->rtol * floor_of_norm(shape);
-    const double forecast = query->rtol * shape->mean_theta;
+    const double R = shape->variation * shape->range_of_rho, least = rtol_of_plans(query) * floor_of_norm(shape);
+    const double forecast = rtol_of_plans(query) * shape->mean_theta;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
     first.cut = smaller(SHARE_OF_BORDERS * least / R / losses_of(first.derivatives), LARGEST_CUT);
@@ -78,7 +85,7 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, in
 {
     const exact_query *query = problem->query;
     const entry_sums sums = sum_entries(problem, entries);
-    const double guaranteed = query->rtol * larger(sqrt(sums.square), floor_of_norm(shape));
+    const double guaranteed = rtol_of_plans(query) * larger(sqrt(sums.square), floor_of_norm(shape));
     const double rounding = ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
     check_bound(problem, integral, guaranteed, errors);
     errors->certain = larger(errors->certain, rounding / guaranteed);

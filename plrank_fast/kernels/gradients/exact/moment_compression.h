@@ -56,8 +56,7 @@ void prepare_interpolation(void);
 void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common);
 /* Add moments to those of other items. */
 void merge_octaves(octave_sums *to, const octave_sums *sums);
-/* Fill the histogram of -f from the octaves, with their items at the ends of the octave, so that the sum of the weights is
- * kept. */
+/* Fill the histogram of -f from the octaves, with their items at both ends, so that the sum of weights is kept. */
 void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums);
 /* Place proxies for the items of the octaves from first_octave on. */
 void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxies);

@@ -25,8 +25,8 @@
 #define LARGEST_CUT 1e-3 /* for any tolerance */
 
 /* The errors that an attempt allows: in each panel, at least `allowed` and `per_flux` times the gradient_flux
- * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders between
- * panels, in units of R (tail_bound.h). */
+ * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders
+ * between panels, in units of R (tail_bound.h). */
 typedef struct {
     double allowed[INTEGRALS], per_flux[INTEGRALS], cut;
     double R;         /* variation of the rank weights times the range of relevance, */
@@ -77,7 +77,7 @@ typedef struct {
 
 /* Fill the table of exponential arrivals, once per process. */
 void prepare_exponential_table(void);
-/* Walk along steps of time from the given one to where the loss falls below what is allowed, or to the step of `last`. */
+/* Walk along steps of time from the given one to where the loss is what is allowed, or to the step of `last`. */
 void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int step,
                     double last, const tolerances *tolerance, live_time *live);
 /* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width
