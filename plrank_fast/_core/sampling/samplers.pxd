@@ -76,9 +76,6 @@ cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil
-cdef void draw_row_blocks(
-    Sampler *sampler, const Draw *draw, intp_t first_block, intp_t last_block, int32_t *rankings, intp_t stride
-) noexcept nogil
 cdef void draw_query(
     const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil

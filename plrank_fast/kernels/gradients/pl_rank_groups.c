@@ -105,7 +105,7 @@ PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *co
     const size_t cutoff = pass->cutoff, n_items = pass->n_items, row = plr_marks(n_items);
     int8_t *marks = pass->unplaced + first * row;
     vec_f64 sums[SAMPLES] = {{0}};
-    numbers left;
+    numbers left = {{{0}}};
     if (cutoff < n_items) {
         memset(marks, -1, SAMPLES * row);
         for (size_t k = 0; k < cutoff; k++)
@@ -119,10 +119,14 @@ PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *co
             for (size_t i = 0; i < SAMPLES; i++)
                 sums[i] += vec_keep(vec_load_masks(marks + i * row + d), weight);
         }
+        PLR_UNROLL
+        for (size_t i = 0; i < SAMPLES; i++)
+            left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = vec_sum(sums[i]);
     }
     PLR_UNROLL
     for (size_t i = 0; i < SAMPLES; i++)
-        left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = i < n_lanes ? vec_sum(sums[i]) : NOTHING_SHARED;
+        if (i >= n_lanes)
+            left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
     return left;
 }
 
