@@ -8,7 +8,7 @@ import pytest
 import plrank_fast as plr
 from adversarial_problem import Problem, changed, random_problem
 from plrank_fast import reference
-from plrank_fast._core.gradients import exact as _exact
+from quadrature_nodes import GAP, Panel, effort
 from test_exact import error_of, far_finer
 
 
@@ -124,13 +124,6 @@ class TestBand:
                 assert error_of(got, best, relevance, rank_weights) <= 0.2 * share_of_bound * rtol
 
 
-def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
-    """Attempts, and nodes of all of them."""
-    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
-    outputs = np.zeros((2, problem[0].size))
-    return _exact.solve_unchecked(*problem, rtol, False, outputs[0], outputs[1] if hessian else None)[1:]
-
-
 class TestGrowthOfErrors:
     """Errors that powers of odds make larger: the check of results notices, so the list is computed again, or fails to.
 
@@ -223,6 +216,32 @@ def lists_of_all_spreads(count, seed=0):
 
 
 class TestBoundOfIntegrands:
+    @pytest.mark.chosen_path
+    @pytest.mark.parametrize("hessian", [False, True])
+    def test_number_of_nodes(self, hessian):
+        """The number of nodes changes at the very tolerance at which the bound in NumPy asks for more.
+
+        Mutants: the Hessian's factor left out of the sum over pairs; the variance not tilted; pairs, open ranks or
+        counts left out; relevance of a bin 5 % too small; variance or distance of all items; an end by the chord.
+        """
+        checked = 0
+        for seed in range(150):
+            problem = random_problem(seed, 200)
+            arrays = problem.scores, problem.relevance, problem.rank_weights
+            high, low = -2.0, -9.5  # log10 of rtol
+            nodes = effort(*arrays, rtol=10.0**high, hessian=hessian)[1]
+            while high - low > 1e-3:
+                middle = (low + high) / 2
+                more = effort(*arrays, rtol=10.0**middle, hessian=hessian)[1] > nodes
+                low, high = (middle, high) if more else (low, middle)
+            fewer, more = (effort(*arrays, rtol=10.0**x, hessian=hessian) for x in (high, low))
+            gap = np.diff(np.sort(problem.scores)).max()
+            if gap < GAP - 1 and (fewer[0], more[0]) == (1, 1) and nodes < more[1] <= 512:
+                assert Panel(*arrays, 10.0**high, hessian=hessian).nodes() < nodes + 5e-3
+                assert Panel(*arrays, 10.0**low, hessian=hessian).nodes() > nodes - 5e-3
+                checked += 1
+        assert checked >= 40
+
     def test_one_document_ahead(self):
         """The first document doubles each coefficient of P at times when it turns by half a circle.
 

@@ -1,0 +1,236 @@
+"""The number of nodes by the error bound of docs/numerics.md, in NumPy, and tables of the ranges that it states.
+
+python tests/attackers/quadrature_nodes.py
+"""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+import plrank_fast as plr
+from plrank_fast._core.gradients import exact as _exact
+
+TINY = np.finfo(float).tiny
+BINS = 2  # per nat
+GAP = 7.0  # nats between neighbouring scores, at which the kernel divides a list
+ARRIVED = np.exp(5.25)  # w t of an item that has certainly arrived
+LARGEST_INVERSE = 1e26  # of z
+CONSTANTS = {"steepness": 2.0, "least_b2": 2.0, "largest_eta": 1.25, "spread": (24.0, 3.0, 1.0), "points": 16}
+
+
+class Panel:
+    """A list without gaps between its scores, as items at the bins of the histogram, and the plan of its integrals."""
+
+    def __init__(self, scores, relevance, rank_weights, rtol, *, hessian=False, **constants):
+        self.constants, self.hessian, self.rtol = CONSTANTS | constants, hessian, rtol
+        given, largest_rho, self.scores = rank_weights[: scores.size], np.abs(relevance).max(), scores - scores.max()
+        theta = given - (given[-1] if given.size == scores.size else 0.0)
+        shared = max(relevance.min(), 0.0) + min(relevance.max(), 0.0)
+        shared += (relevance - shared).mean() if (relevance == shared).mean() <= 1 / 8 else 0.0
+        self.theta, self.mean_theta, self.relevance = np.trim_zeros(theta, "b"), abs(theta.mean()), relevance - shared
+        self.delta, self.S = np.abs(np.diff(self.theta, append=0.0)), np.exp(self.scores).sum()
+        floor, self.R = 0.9e-3 * np.abs(given).max() * largest_rho, self.delta.sum() * np.ptp(relevance)
+        self.guaranteed = rtol * np.array([np.abs(given).sum() * largest_rho, floor, floor])[: 2 + hessian]
+        self.place_items(np.floor(BINS * self.scores) / BINS)
+        self._follow_arrivals()
+        unit = self.delta.sum() * np.abs(self.relevance).max() * np.array([1, self.flux, self.flux])[: 2 + hessian]
+        self.nats = max(1.0, -np.log((self.allowed / unit).min()))
+        self.use_map(np.sqrt(self.constants["steepness"] * self.steepest + self.constants["least_b2"]))
+
+    def place_items(self, at):
+        """Split items between these scores and the bins above, so that the sum of the weights is kept."""
+        share = np.expm1(self.scores - at) / np.expm1(1 / BINS)
+        self.count, self.rho = np.append(1 - share, share), np.append(self.relevance, self.relevance)
+        self.w = np.exp(np.append(at, at + 1 / BINS))
+
+    def use_map(self, b):
+        """Map time with this b, and take the ellipse of the formula for eta."""
+        self.b, largest = b, self.constants["largest_eta"]
+        self.v_end = np.arcsinh(np.sqrt(self.S * self.end) / b)
+        self.eta = largest / np.sqrt(1 + self.v_end**2 / 4 * (1 + largest**2 * b**2 / self.nats))
+
+    def _loss(self, t, inverse_z):
+        """ln of the bound of the loss after t as in tail_bound.h, its slope, and the 1 / z of Newton's method."""
+        x, count = self.w[self.w * t < ARRIVED] * t, self.count[self.w * t < ARRIVED]
+        p, q, ranks = -np.expm1(-x), np.exp(-x), self.theta.size - self.count.sum() + count.sum()
+        while True:
+            factor = q + p / inverse_z
+            arrived, spread = (np.stack([p / factor, p * q / factor**2]) @ count) / inverse_z
+            off = arrived - (ranks - 0.5)
+            if off <= 0 or off**2 <= spread or inverse_z >= LARGEST_INVERSE:
+                break
+            step = off / spread * arrived / (ranks - 0.5) if spread and ranks > 0.5 else np.inf
+            inverse_z = min(inverse_z * (1 + step), LARGEST_INVERSE)
+        rate, log_inverse = count @ (x * (1 + 0.5 * x * self.hessian) * q / factor), np.log(inverse_z)
+        still_open = min(self.theta.size, inverse_z / (np.e * max(log_inverse, TINY))) if log_inverse < 1 else 1
+        log_loss = count @ np.log(factor) + (ranks - 1) * log_inverse + np.log(rate + still_open)
+        return log_loss, (1 - 1 / inverse_z) * rate, inverse_z
+
+    def _allow(self, share):
+        """Set the allowed errors for these shares of items in the slope; return the loss that is allowed."""
+        mean = (self.count * self.rho) @ share / (self.count @ share)
+        self.expected_norm = self.mean_theta * np.sqrt(self.count @ (share * (self.rho - mean)) ** 2)
+        expected = self.rtol * self.expected_norm * np.array([0, 1, 0.5])
+        allowed = np.maximum(self.guaranteed, expected[: self.guaranteed.size])
+        self.allowed = 0.9 * allowed
+        return min(0.1 * (allowed / np.array([1, 1, 2])[: allowed.size]).min() / self.R, 1e-3)
+
+    def _follow_arrivals(self):
+        """Find the steepest arrivals, and the time after which little enough is lost."""
+        placed, inverse_z, before, cut, filled = self.theta.size - 1, 1.0, (0.0, 0.0), 0.0, None
+        self.steepest = self.flux = 0.0
+        for step in itertools.count(np.floor((np.log((placed + 1) / self.S) - 1) * BINS)):
+            x = self.w * np.exp(step / BINS)
+            p, q = -np.expm1(-x), np.exp(-x)
+            share, loss, late = x * q, (0.0, 0.0), 0.0
+            arrived, slope, variance = self.count @ p, self.count @ share, self.count @ (p * q)
+            ahead = arrived - placed
+            if ahead <= 0.9 or not self.flux:
+                self.flux, filled = max(self.flux, min(1.0, np.sqrt(self.count @ share**2))), share
+            else:
+                cut = cut or self._allow(filled)
+                if ahead**2 > -np.log(cut) * variance or slope < cut:
+                    *loss, inverse_z = self._loss(np.exp(step / BINS), inverse_z)
+                if loss[0] < np.log(cut) or step >= BINS * 6 - BINS * self.scores.min() + 1:
+                    break
+                before, late = loss, ahead**2 / (-2 * np.log(cut) * arrived)
+            self.steepest = max(self.steepest, slope**2 / variance * (1 - late))
+        after = 1.0
+        if before[0] < 0:
+            over, under = before[0] - np.log(cut), np.log(cut) - loss[0]
+            after = min(1.0, max(over / (over + under), min(over * BINS / before[1], 1 - under * BINS / loss[1])))
+        self.end = np.exp((step - 1 + after) / BINS)
+
+    def nodes(self):
+        """The number of nodes, not rounded, by the bound on the ellipse, or on a smaller one that needs fewer."""
+        eta, wanted = self.eta, self.nodes_on(self.eta)
+        while 2 * eta * wanted > 3 * self.nats and (fewer := self.nodes_on(0.8 * eta)) < wanted:
+            eta, wanted = 0.8 * eta, fewer
+        return wanted
+
+    def nodes_on(self, eta):
+        """The number of nodes by the bound on one ellipse."""
+        return ((self.log_errors(eta) - np.log(self.allowed)) / (2 * eta)).max()
+
+    def log_errors(self, eta):
+        """ln of the bounds of the errors of value, gradient and Hessian diagonal times e^(2 n eta)."""
+        points, spread = self.constants["points"] * np.ceil(0.2 / eta), np.zeros(6)
+        spread[1::2] = np.array(self.constants["spread"]) / sum(self.constants["spread"])
+        spread = np.polynomial.Polynomial(spread)
+        angle = (np.arange(points)[:, np.newaxis] + 0.5) * np.pi / points
+        x, scale = np.cosh(eta + 1j * angle), self.b**2 / self.S
+        v = self.v_end / 2 * (1 + spread(x))
+        t, dt = scale * np.sinh(v) ** 2, scale * np.sinh(2 * v) * self.v_end / 2 * spread.deriv()(x)
+        dt *= np.sinh(eta + 1j * angle)
+        wt, rho = self.w * t, np.abs(self.rho)
+        q = np.exp(-np.maximum(wt.real, -350) - 1j * wt.imag)
+        both = np.abs(q) + np.abs(1 - q)
+        u, h = np.abs(1 - q) / both, self.w * np.abs(q) / both
+
+        def total(x):
+            return (x @ self.count)[:, np.newaxis]
+
+        mean, variance, relevant = total(u), total(u * (1 - u)) + TINY, total(rho * h)
+        k = np.arange(1, self.theta.size + 1)
+        below, above = mean - 1 - k, k - 1 - mean  # without i and j
+        d = np.maximum(np.maximum(below, above), 0)
+        s = np.where(below > 0, np.minimum(variance + d / 3, mean), variance + d / 3)
+        next_one = np.exp(-(d**2) / (2 * s)) * largest_chance(variance * np.exp(-d / s))
+        k_is_next = (next_one @ self.delta)[:, np.newaxis]
+        k_is_open = (np.minimum(np.cumsum(next_one, axis=1), 1) @ self.delta)[:, np.newaxis]
+        norms = [relevant * np.minimum(k_is_open, np.abs(self.theta).sum() * largest_chance(variance))]
+        factors = 1, np.abs(1 - wt), np.abs((1 - wt) ** 2 - wt)
+        for others, own in list(itertools.pairwise(factors))[: 1 + self.hessian]:
+            pairs = np.sqrt(total((others * h) ** 2)) * np.abs(t) * relevant * k_is_next
+            norms.append(np.sqrt(total((own * rho * h) ** 2)) * k_is_open + pairs)
+        logs = total(np.log(both)) + np.log(np.concatenate(norms, axis=1) * np.abs(dt) + TINY)
+        return logs.max(axis=0) + np.log(np.exp(logs - logs.max(axis=0)).mean(axis=0)) + np.log(2 * np.pi) - eta
+
+
+def largest_chance(variance):
+    """A bound of e^-V I_0(V), the variance of two items left out."""
+    V = np.maximum(variance - 0.5, 0)
+    return 1 / np.sqrt(np.maximum(1 + 2 * V, 2 * np.pi * V - 2.2))
+
+
+def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
+    """The kernel's numbers of attempts, and of nodes in all of them."""
+    problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
+    outputs = np.zeros((2, problem[0].size))
+    return _exact.solve_unchecked(*problem, rtol, False, outputs[0], outputs[1] if hessian else None)[1:]
+
+
+def lists(lengths, cutoffs, spreads, seeds):
+    """Scores, gains of grades as in public data sets, cutoff and random numbers: every combination without a gap."""
+    for n_docs, cutoff, spread, seed in itertools.product(lengths, cutoffs, spreads, seeds):
+        rng = np.random.default_rng(seed)
+        scores, labels = spread * rng.normal(size=n_docs), rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_docs)
+        labels[0] = 3
+        if cutoff <= n_docs and np.diff(np.sort(scores)).max() < GAP:
+            yield scores, plr.gains(labels), cutoff, rng
+
+
+def fewest(*problem):
+    """The number of nodes for the best b and eta."""
+    panel, found = Panel(*problem), []
+    for b in panel.b * np.array([0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4]):
+        panel.use_map(b)
+        found += [panel.nodes_on(panel.eta * factor) for factor in np.geomspace(0.5, 2.0, 21)]
+    return min(found)
+
+
+def of_items(*problem):
+    """The number of nodes for the same map by the items themselves."""
+    panel = Panel(*problem)
+    panel.place_items(panel.scores)
+    return panel.nodes()
+
+
+def print_nodes():
+    """Print how many more nodes other constants need, on lists of all spreads."""
+    queries = [
+        (scores, rho, plr.dcg_weights(cutoff))
+        for scores, rho, cutoff, _ in lists((4, 8, 24, 60, 300), (1, 3, 10, 30, 100), (0.3, 1, 3, 8), (1,))
+    ]
+    problems = [(*query, rtol) for query in queries for rtol in (1e-3, 1e-6, 1e-9)]
+    shipped = np.array([Panel(*problem).nodes() for problem in problems])
+
+    def show(name, nodes):
+        ratios = [nodes(*problem) for problem in problems] / shipped
+        print(f"    {np.exp(np.log(ratios).mean()):.3f} {ratios.min():.3f} {ratios.max():.3f}  {name}")
+
+    print(f"{len(problems)} problems: nodes over those of the plan, geometric mean, least and most")
+    show("best b and eta", fewest)
+    others = [{name: f * CONSTANTS[name]} for name in ("steepness", "least_b2", "largest_eta") for f in (0.9, 1.1)]
+    for other in [*others, {"spread": (1.0, 0.0, 0.0)}, {"points": 64}]:
+        show(other, lambda *problem, other=other: Panel(*problem, **other).nodes())
+    show("items in place of bins", of_items)
+
+
+def print_norms():
+    """Print quantiles of the norm of the gradient over the expected one, on lists of spread 1."""
+    ratios = []
+    for scores, rho, cutoff, _ in lists((24, 60, 120, 316, 1000), (1, 5, 10, 25, 100), (1,), range(40)):
+        problem = scores, rho, plr.dcg_weights(cutoff)
+        ratios.append(np.linalg.norm(plr.pl_rank_exact(*problem)) / Panel(*problem, 1e-6).expected_norm)
+    quantiles = np.quantile(ratios, [0, 0.05, 0.5, 0.95, 1]).round(2)
+    print(f"{len(ratios)} lists: norm over the expected one, quantiles 0, .05, .5, .95 and 1: {quantiles}")
+
+
+def print_attempts():
+    """Print how often a second attempt is made."""
+    attempts = []
+    for spread, seeds in ((1, range(4)), (4, range(4, 6))):
+        for scores, rho, cutoff, rng in lists((8, 24, 60, 120, 316, 1000), (1, 2, 3, 5, 10, 25, 100), (spread,), seeds):
+            for theta in (plr.dcg_weights(cutoff), rng.normal(size=cutoff)):
+                for rtol, hessian in itertools.product((1e-3, 1e-6), (False, True)):
+                    attempts.append(effort(scores, rho, theta, rtol=rtol, hessian=hessian)[0])
+    print(f"{len(attempts)} lists, of which {sum(n > 1 for n in attempts)} take a second attempt")
+
+
+if __name__ == "__main__":
+    print_nodes()
+    print_norms()
+    print_attempts()
