@@ -1,10 +1,10 @@
 #include "gradients/exact/normal_plan.h"
 
 /* Constants of the map. The bound holds for any; these need nearly the least nodes (docs/numerics.md). */
-#define FEW_ARRIVALS 0.5 /* 1 / s^2 where arrivals are few */
+#define FEW_ARRIVALS 1.0 /* 1 / s^2 where arrivals are few */
 #define STEEPNESS 0.4    /* of the integrands in v, relative to 1 / s^2 there */
 #define LEAST_SCALE 0.5
-#define LARGEST_SCALE 256.0
+#define SHARE_OF_BEGIN 0.1 /* of the loss at the end: that of earlier arrivals */
 
 /* Sigmas by which items may arrive later than those of the histogram, whose counts are split between bins
  * (docs/numerics.md). */
@@ -40,7 +40,7 @@ static double choose_map(const live_time *live, double begin, double end, double
             map->t0 = t;
         }
     }
-    for (double scale = LEAST_SCALE; scale <= LARGEST_SCALE; scale *= 2) {
+    for (double scale = LEAST_SCALE; scale == LEAST_SCALE || scale < end - begin; scale *= M_SQRT2) {
         double steepest = 0;
         for (int i = 0; i < live->steps; i++) {
             const double off = (double)(live->first + i) / BINS_PER_NAT - map->t0;
@@ -60,18 +60,34 @@ static double choose_map(const live_time *live, double begin, double end, double
     return b;
 }
 
+/* Return a time before which little is lost. The bound is that of items
+ * that leave early (exponential_panels.c): R (d + 2 K p) for an item with probability p, where d is the density, which
+ * the Hessian diagonal multiplies by |y| <= 8 beside p > 1e-15. */
+static double begin_of(const score_histogram *histogram, const live_time *live, double K)
+{
+    int step = live->first;
+    for (; step < live->last_open; step++) {
+        const arrival_profile at = profile_at(&normal_table, histogram, step);
+        if (5 * at.slope + 2 * K * at.arrivals > SHARE_OF_BEGIN * live->goals.cut)
+            break;
+    }
+    return (double)(step - 1) / BINS_PER_NAT;
+}
+
 /* The plan ends after the time at which the loss of the histogram is within the tolerance. */
 void plan_normal(const score_histogram *histogram, const panel_gains *gains, double n, double from, double until,
                  const tolerances *tolerance, quadrature_plan *plan)
 {
     const double K = (double)gains->K;
-    const double first = -sqrt(2 * (log(n * (1 + 2 * K)) - log(tolerance->cut))), begin = larger(from, first);
+    const double earliest = larger(from, -sqrt(2 * (log(n * (1 + 2 * K)) - log(tolerance->cut))));
     const double last = smaller(until, (double)histogram->bins / BINS_PER_NAT + 12);
-    const int step = (int)floor(begin * BINS_PER_NAT);
     live_time live;
-    find_live_time(&normal_table, histogram, gains, step, last, tolerance, &live);
+    find_live_time(&normal_table, histogram, gains, (int)floor(earliest * BINS_PER_NAT), last, tolerance, &live);
+    const double begin = larger(earliest, begin_of(histogram, &live, K));
     const double end = larger(smaller(live.end + LATER_THAN_BINS, last), begin + 1.0 / BINS_PER_NAT);
     plan->ended = live.ended;
     const double b = choose_map(&live, begin, end, live.goals.nats, &plan->map);
     choose_nodes(histogram, gains, &live.goals, b, plan);
+    for (int i = 0; i <= gains->derivatives; i++)
+        plan->error[i] += SHARE_OF_BEGIN * live.goals.lost[i];
 }
