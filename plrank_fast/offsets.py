@@ -63,4 +63,6 @@ def offsets_from_group(sizes: ArrayLike) -> IntArray:
     array([0, 2, 2, 5])
     """
     array = validation.list_lengths(sizes, "sizes")
-    return np.concatenate([[0], np.cumsum(array)]).astype(np.int64)
+    offsets = np.zeros(array.size + 1, dtype=np.int64)
+    np.add.accumulate(array, out=offsets[1:])
+    return offsets

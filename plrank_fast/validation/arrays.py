@@ -39,8 +39,10 @@ def real_array(
         cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
         raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
     of_dimensions(array, name, ndim)
-    with np.errstate(over="ignore"):
-        copy = np.array(array, dtype=np.float64, order="C")
+    if array.dtype == np.longdouble:
+        with np.errstate(over="ignore"):
+            array = array.astype(np.float64)
+    copy = np.array(array, dtype=np.float64, order="C")
     if not _magnitudes.all_finite(copy.reshape(-1)):
         finite = np.isfinite(copy)
         if minus_infinity:
