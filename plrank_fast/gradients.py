@@ -294,7 +294,7 @@ def pl_rank_exact(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0])
+    >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0]).round(6)
     array([ 0.25, -0.25])
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])

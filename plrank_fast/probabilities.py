@@ -220,7 +220,7 @@ def exposure_vjp(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> plr.exposure_vjp([0.0, 0.0], [1.0], [1.0, 0.0])
+    >>> plr.exposure_vjp([0.0, 0.0], [1.0], [1.0, 0.0]).round(6)
     array([ 0.25, -0.25])
     """
     scores_ = validation.real_array(scores, "scores")

@@ -59,7 +59,8 @@ def value_and_gradient(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
+    >>> values, gradient = plr.value_and_gradient([0.0, 0.0], [1, 0], [1.0], method="exact")
+    >>> values.round(6), gradient.round(6)
     (array([0.5]), array([ 0.25, -0.25]))
     """
     plain = type(method) is str and type(first_query) is int and n_samples is rng is None
