@@ -24,7 +24,7 @@ class Panel:
     """A list without gaps between its scores, as items at the bins of the histogram, and the plan of its integrals."""
 
     def __init__(self, scores, relevance, rank_weights, rtol, *, hessian=False, **constants):
-        self.constants, self.hessian, self.rtol = CONSTANTS | constants, hessian, rtol
+        self.constants, self.hessian, self.rtol = CONSTANTS | constants, hessian, 0.99 * rtol
         given, largest_rho, self.scores = rank_weights[: scores.size], np.abs(relevance).max(), scores - scores.max()
         theta = given - (given[-1] if given.size == scores.size else 0.0)
         shared = max(relevance.min(), 0.0) + min(relevance.max(), 0.0)
@@ -32,7 +32,7 @@ class Panel:
         self.theta, self.mean_theta, self.relevance = np.trim_zeros(theta, "b"), abs(theta.mean()), relevance - shared
         self.delta, self.S = np.abs(np.diff(self.theta, append=0.0)), np.exp(self.scores).sum()
         floor, self.R = 0.9e-3 * np.abs(given).max() * largest_rho, self.delta.sum() * np.ptp(relevance)
-        self.guaranteed = rtol * np.array([np.abs(given).sum() * largest_rho, floor, floor])[: 2 + hessian]
+        self.guaranteed = self.rtol * np.array([np.abs(given).sum() * largest_rho, floor, floor])[: 2 + hessian]
         self.place_items(np.floor(BINS * self.scores) / BINS)
         self._follow_arrivals()
         unit = self.delta.sum() * np.abs(self.relevance).max() * np.array([1, self.flux, self.flux])[: 2 + hessian]
