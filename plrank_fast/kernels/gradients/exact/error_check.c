@@ -5,7 +5,6 @@
 
 #define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
 #define SHARE_OF_BORDERS 0.05 /* of the least error bound: items that leave a panel early, and those that enter late */
-#define SHARE_OF_SERIES 0.01  /* of the error bound: truncated series and rounding */
 #define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
 
 /* The least norm to which the error bound is relative. */
@@ -33,7 +32,7 @@ tolerances first_tolerances(const exact_query *query, const problem_shape *shape
     const double forecast = rtol_of_plans(query) * shape->mean_theta;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
-    first.cut = smaller(SHARE_OF_BORDERS * least / R / losses_of(first.derivatives), LARGEST_CUT);
+    first.cut = smaller(SHARE_OF_BORDERS * least / R / losses_of(first.derivatives), SHARE_OF_BORDERS);
     first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
     first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - 2 * SHARE_OF_BORDERS) * least;
     first.per_flux[OF_GRADIENT] = forecast;

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #define LINE 64 /* bytes of a cache line */
-#define TO_SPARE 1e14  /* upward recurrences use powers of odds up to this times the accuracy */
+#define TO_SPARE (SHARE_OF_SERIES / DBL_EPSILON) /* powers of odds upwards, times the accuracy */
 
 /* ------------------------------------------------------------------------------------------------ workspace */
 

@@ -8,6 +8,7 @@
 #include "gradients/exact/normal_plan.h"
 #include "gradients/exact/rank_probabilities.h"
 
+#define SHARE_OF_SERIES 0.01 /* of the error bound: truncated series and rounding */
 #define LONGEST_SIDE_BY_SIDE ((intptr_t)1 << 17) /* items; each node workspace takes at least 64 bytes an item */
 
 typedef struct {

@@ -4,7 +4,6 @@
 
 #include "simd/vectors.h"
 
-#define NEWTON_STEPS 4 /* each doubles the correct digits, of which the first nodes have two */
 
 /* Numbers of nodes are multiples of 8 up to 128 and of 32 up to 512, at every SIMD level. */
 enum { FINE_STEP = 8, FINE_RULES = 16, COARSE_STEP = 32, COARSE_RULES = 12, FINE_NODES = FINE_STEP * FINE_RULES };
@@ -34,7 +33,7 @@ static void fill_rule(int nodes, double *node, double *weight)
         lanes z, slope = {0};
         for (int lane = 0; lane < PLR_LANES; lane++)
             z[lane] = -cos(M_PI * (i + lane + 0.75) / (nodes + 0.5));
-        for (int step = 0; step < NEWTON_STEPS; step++) {
+        for (int digits = 2; digits < 32; digits *= 2) { /* at first two are correct */
             lanes p1 = vec_all(1), p2 = {0};
             for (int j = 0; j < nodes; j++) {
                 const double inverse = 1 / (j + 1.0);

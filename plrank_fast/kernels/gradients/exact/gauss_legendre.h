@@ -8,7 +8,7 @@
 
 /* Gauss-Legendre nodes x are dense at both ends. The nodes of these rules are (24 x + 3 x^3 + x^5) / 28, which are
  * spaced more evenly. Any odd polynomial would do; this one needs nearly the least nodes (docs/numerics.md). */
-#define SPREAD_1 (24.0 / 28)
+#define SPREAD_1 (1 - SPREAD_3 - SPREAD_5)
 #define SPREAD_3 (3.0 / 28)
 #define SPREAD_5 (1.0 / 28)
 

@@ -49,7 +49,7 @@ static void set_goals(const arrival_table *table, const score_histogram *histogr
     const double flux = gradient_flux(table, histogram, live->last_open, gains->exposure);
     plan_goals *goals = &live->goals;
     goals->nats = 1;
-    goals->cut = LARGEST_CUT;
+    goals->cut = SHARE_OF_END;
     for (int i = 0; i <= gains->derivatives; i++) {
         const double all = larger(larger(tolerance->allowed[i], tolerance->per_flux[i] * flux), DBL_MIN);
         const double largest = tolerance->unit * (i ? larger(live->largest_flux, DBL_MIN) : 1);

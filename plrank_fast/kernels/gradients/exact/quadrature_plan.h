@@ -22,8 +22,6 @@
 
 #define MOST_STEPS (MOST_BINS + 80) /* of time */
 
-#define LARGEST_CUT 1e-3 /* for any tolerance */
-
 /* The errors that an attempt allows: in each panel, at least `allowed` and `per_flux` times the gradient_flux
  * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders
  * between panels, in units of R (tail_bound.h). */

@@ -29,7 +29,7 @@
 
 #include "gradients/exact/arrival_profile.h"
 
-#define LARGEST_INVERSE 1e26 /* of z: beyond it the loss is negligible at once, or nothing is lost */
+#define LARGEST_INVERSE (1 / DBL_MIN) /* of z: beyond it the loss is negligible at once, or nothing is lost */
 
 typedef struct {
     double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
