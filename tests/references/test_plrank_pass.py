@@ -176,16 +176,20 @@ def test_same_ranking_again_and_again(lowest):
     assert (np.abs(many - once) <= 1e-12 * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
 
 
-@pytest.mark.parametrize(("first", "last", "rtol"), [(5.0, -5.0, 1e-13), (15.0, 0.0, 1e-12)])
-def test_the_same_ranking_of_a_long_list(first, last, rtol):
-    """Terms are added one by one here: those of an item are summed before the part that all share. Mutant: a plain sum
-    of weights; equal ones round one way, and the first items leave a thousandth of it."""
-    scores = np.append(np.linspace(first, 0.0, 20), np.linspace(0.0, last, 19_980))
-    relevance = np.arange(20_000.0) % 4
-    rankings = np.tile(np.arange(20), (1000, 1))
-    many = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings)
-    once = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings[:1])
-    assert (np.abs(many - once) <= rtol * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
+@pytest.mark.parametrize(
+    ("n_docs", "cutoff", "first", "last", "rtol"),
+    [(20_000, 20, 5.0, -5.0, 1e-13), (20_000, 20, 15.0, 0.0, 1e-12), (9000, 7, 13.0, 0.0, 1e-12)],
+)
+def test_the_same_ranking_of_a_long_list(n_docs, cutoff, first, last, rtol):
+    """Terms are added one by one here: those of an item are summed before the part that all share. Mutants: a plain sum
+    of weights (equal ones round one way, and the first items leave a thousandth of it); a limit for rankings that
+    differ."""
+    scores = np.append(np.linspace(first, 0.0, cutoff), np.linspace(0.0, last, n_docs - cutoff))
+    relevance, rank_weights = np.arange(n_docs) % 4.0, plr.dcg_weights(cutoff)
+    rankings = np.tile(np.arange(cutoff), (4096, 1))
+    many = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
+    once = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings[:1])
+    assert (np.abs(many - once) <= rtol * absolute_terms(scores, relevance, rank_weights, rankings[:1])).all()
 
 
 @pytest.mark.parametrize("cutoff", [2, 3])

@@ -424,9 +424,9 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
 
 cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
-    cdef intp_t cutoff = min(call.queries.n_ranks, n_items)
-    cdef double ns_per_ranking = NS_PER_ITEM * n_items + ns_per_sample(&call.estimator, n_items, cutoff)
-    return 100.0 + call.source.draw.n_samples * call.estimator.passes * (100.0 + ns_per_ranking)
+    cdef double ns_per_ranking = 100.0 + NS_PER_ITEM * n_items
+    ns_per_ranking += ns_per_sample(&call.estimator, n_items, min(call.queries.n_ranks, n_items))
+    return 100.0 + call.source.draw.n_samples * call.estimator.passes * ns_per_ranking
 
 
 cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:

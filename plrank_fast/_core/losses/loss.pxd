@@ -41,4 +41,4 @@ cdef struct Loss:
 
 
 cdef inline double ns_per_row(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept nogil:
-    return n_items * (loss.ns_per_row_item + cutoff * loss.ns_per_row_item_and_rank)
+    return n_items * (loss.ns_per_row_item + min(cutoff, n_items) * loss.ns_per_row_item_and_rank)

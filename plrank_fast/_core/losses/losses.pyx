@@ -64,9 +64,9 @@ cdef struct Call:
 
 cdef double cost_of_loss(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
-    cdef intp_t ranks = min(call.options.cutoff, n_items)
     return 200.0 + n_items * call.loss.ns_per_item + (
-        (ranks if call.loss.rows_are_ranks else n_items) * ns_per_row(&call.loss, n_items, ranks))
+        (min(call.options.cutoff, n_items) if call.loss.rows_are_ranks else n_items) * ns_per_row(
+            &call.loss, n_items, call.options.cutoff))
 
 
 cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*look)() noexcept nogil) noexcept nogil:
