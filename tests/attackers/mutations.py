@@ -24,7 +24,7 @@ HIDDEN = {
 }  # of C, and of Cython
 NOT_CODE = re.compile(
     r"\b(?:raise|assert|cimport|import|include|typedef|struct|enum|union)\b|^\s*@|^\s*cdef [^=(]*$|^\w[^=]*\);?$"
-    r"|\bns_per_|\b(?:new_estimator|Loss)\("
+    r"|\b(?:ns_per|NS_PER)_|\b(?:new_estimator|Loss)\("
     r"|^\s*(?:cdef|cpdef|def|static|PLR_INLINE|void|int|double|size_t|lanes)\b[^=;]*[,({:]$"
 )
 TOKEN = re.compile(
