@@ -234,6 +234,7 @@ def pl_rank_exact(
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
+    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
@@ -299,6 +300,8 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _exact.expectations(
         scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian
     )

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Never
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -134,6 +136,7 @@ def exposure(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
     out: FloatArray | None = None,
+    **unknown: Never,
 ) -> FloatArray:
     """Compute the expected exposure of each document: sum_k theta_k P(rank of d = k), theta_k the attention to rank k.
 
@@ -154,6 +157,8 @@ def exposure(
     >>> plr.exposure([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
     """
+    if unknown:
+        validation.refuse_unknown(unknown)
     return _exact.expectations(
         scores, None, rank_weights, offsets, RTOL_OF_EXPOSURE, "gumbel", 1.0, n_threads, out, False, True, exposure=True
     )

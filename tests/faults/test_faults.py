@@ -168,9 +168,9 @@ METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "su
             "rank_weights must be given, such as plrank_fast.dcg_weights(10), got None",
         ),
         (
-            lambda: plr.exposure(FIVE),
+            lambda: plr.pl_rank_2(FIVE, FIVE),
             TypeError,
-            "exposure() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
+            "pl_rank_2() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
         ),
         (
             lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
