@@ -61,8 +61,8 @@ class TestBound:
         """Random problems against the same kernel at rtol = 1e-14 (which test_trapezoid checks independently).
 
         Mutants: four tenths of the nodes taken away; no second look at the sum of the gradient; band of coefficients a
-        third as wide; half of the power sums; for normal noise spacing of the nodes times 1.6, and sections that end at
-        a flux of 1e-3.
+        third as wide; half of the power sums; for normal noise |p| + |q| bounded by 1, a plan that ends half a sigma
+        earlier, and one that begins after 1e7 times the loss.
         """
         rng = np.random.default_rng(seed)
         worst = np.zeros(3)

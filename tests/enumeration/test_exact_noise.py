@@ -122,7 +122,7 @@ class TestBound:
 
 
 class TestGaps:
-    """Mutants: a chain's first rank not moved by those above it; windows that forget who rang before they start."""
+    """Mutants: a chain's first rank not moved by those above it; windows without the items before or after them."""
 
     @pytest.mark.parametrize(("distance", "cutoff"), [(3.0, 300), (6.0, 300), (4.0, 120), (11.5, 90)])
     def test_chain_wider_than_a_plan(self, distance, cutoff):
