@@ -249,7 +249,7 @@ def pl_rank_exact(
         diagonal has the corresponding bound. Below 1e-10 rounding errors would dominate. If ``sigma`` is not 1, the
         bounds hold for sigma times the gradient and sigma squared times the Hessian diagonal.
     hessian : bool
-        Whether to compute the diagonal of the Hessian too, which takes 1.1 to 1.2 times as long. Do not pass it to
+        Whether to compute the diagonal of the Hessian too, which takes 1.1 to 1.3 times as long. Do not pass it to
         boosted trees as their curvature: see the notes.
 
     Returns
