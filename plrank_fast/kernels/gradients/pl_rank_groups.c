@@ -177,10 +177,14 @@ PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, const
     numbers left;
     int cancelled = 0;
     PLR_UNROLL
+    for (int i = 0; i < VECTORS; i++)
+        left.v[i] = pass->total_weight - placed->v[i];
+    PLR_UNROLL
     for (size_t i = 0; i < SAMPLES; i++) {
-        const double of_sample = pass->total_weight - placed->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
+        const double of_sample = left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
         cancelled |= of_sample < 1e-3 * pass->total_weight; /* loses at most three digits of sixteen */
-        left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = i < n_lanes ? of_sample : NOTHING_SHARED;
+        if (i >= n_lanes)
+            left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
     }
     return cancelled ? unplaced_weight(pass, columns, 0, n_lanes) : left;
 }
