@@ -165,28 +165,20 @@ def test_complete_rankings_of_wide_spreads(spread, n_samples):
     assert (np.abs(fast - plain) <= 1e-12 * bound).all()
 
 
-@pytest.mark.parametrize("lowest", [0.0, -2.0])
-def test_same_ranking_again_and_again(lowest):
-    """Rounding then grows like the number of rankings. Mutant: amplification not checked, sums flushed at the end."""
-    scores = np.linspace(5.0, -5.0, 60)
-    relevance = np.arange(60.0) % 4 + lowest
-    rankings = np.tile(np.arange(20), (20_000, 1))
-    many = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings)
-    once = plr.pl_rank_3(scores, relevance, plr.dcg_weights(20), rankings=rankings[:1])
-    assert (np.abs(many - once) <= 1e-12 * absolute_terms(scores, relevance, plr.dcg_weights(20), rankings[:1])).all()
-
-
 @pytest.mark.parametrize(
-    ("n_docs", "cutoff", "first", "last", "rtol"),
-    [(20_000, 20, 5.0, -5.0, 1e-13), (20_000, 20, 15.0, 0.0, 1e-12), (9000, 7, 13.0, 0.0, 1e-12)],
+    ("n_docs", "cutoff", "first", "last", "lowest", "rtol"),
+    [
+        *((60, 20, 5.0, -5.0, lowest, 1e-12) for lowest in (0.0, -2.0)),
+        *((20_000, 20, 5.0, -5.0, 0.0, 1e-13), (20_000, 20, 15.0, 0.0, 0.0, 1e-12), (9000, 7, 13.0, 0.0, 0.0, 1e-12)),
+    ],
 )
-def test_the_same_ranking_of_a_long_list(n_docs, cutoff, first, last, rtol):
-    """Terms are added one by one here: those of an item are summed before the part that all share. Mutants: a plain sum
-    of weights (equal ones round one way, and the first items leave a thousandth of it); a limit for rankings that
-    differ."""
+def test_same_ranking_again_and_again(n_docs, cutoff, first, last, lowest, rtol):
+    """Rounding then grows like the number of rankings, as do those of a long list where terms are added one by one.
+    Mutants: the limit for rankings that differ; a plain sum of weights (equal ones round one way, and the first items
+    leave a thousandth of it)."""
     scores = np.append(np.linspace(first, 0.0, cutoff), np.linspace(0.0, last, n_docs - cutoff))
-    relevance, rank_weights = np.arange(n_docs) % 4.0, plr.dcg_weights(cutoff)
-    rankings = np.tile(np.arange(cutoff), (4096, 1))
+    relevance, rank_weights = np.arange(n_docs) % 4 + lowest, plr.dcg_weights(cutoff)
+    rankings = np.tile(np.arange(cutoff), (20_000, 1))
     many = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
     once = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings[:1])
     assert (np.abs(many - once) <= rtol * absolute_terms(scores, relevance, rank_weights, rankings[:1])).all()
