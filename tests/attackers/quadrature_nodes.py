@@ -16,7 +16,7 @@ TINY = np.finfo(float).tiny
 BINS = 2  # per nat
 GAP = 7.0  # nats between neighbouring scores, at which the kernel divides a list
 ARRIVED = np.exp(5.25)  # w t of an item that has certainly arrived
-LARGEST_INVERSE = 1e26  # of z
+LARGEST_INVERSE = 1 / TINY  # of z
 CONSTANTS = {"steepness": 2.0, "least_b2": 2.0, "largest_eta": 1.25, "spread": (24.0, 3.0, 1.0), "points": 16}
 
 
@@ -75,7 +75,7 @@ class Panel:
         expected = self.rtol * self.expected_norm * np.array([0, 1, 0.5])
         allowed = np.maximum(self.guaranteed, expected[: self.guaranteed.size])
         self.allowed = 0.9 * allowed
-        return min(0.1 * (allowed / np.array([1, 1, 2])[: allowed.size]).min() / self.R, 1e-3)
+        return min(0.1 * (allowed / np.array([1, 1, 2])[: allowed.size]).min() / self.R, 0.1)
 
     def _follow_arrivals(self):
         """Find the steepest arrivals, and the time after which little enough is lost."""

@@ -263,24 +263,15 @@ class TestFound:
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-7)
 
     @pytest.mark.parametrize(
-        ("attack", "seeds", "most"),
-        [
-            ("rewards", [202577326], 1),
-            *(("given", [seed], 1) for seed in (1485941275, 465599443, 1005201023, 1031101898, 1296593939)),
-            ("many ranks", [
-                650421013, 533801235, 1559700384, 1856065953, 1632398398, 2019903375, 1628358352, 1241776595, 586167670,
-                902922189, 1437297989, 1685475844, 481367647, 1008686147, 1366587521, 300167802, 347606379, 791631268,
-                1362644581,
-            ], 0.5),
-        ],
-        ids=["baseline", *["gaps of 354 to 600 nats"] * 3, *["items without terms"] * 2, "37 documents"],
-    )  # fmt: skip
-    def test_once(self, attack, seeds, most):
+        ("attack", "seed"),
+        [("rewards", 202577326)]  # a baseline; gaps of 354 to 600 nats; items without terms
+        + [("given", seed) for seed in (1485941275, 465599443, 1005201023, 1031101898, 1296593939)],
+    )
+    def test_once(self, attack, seed):
         """Mutants: rewards counted from the first ranking's, beside which a ranking of nearly all the weight has none
         (7.8e6); one unit of weights for up to 600 nats, in which squares are 0 or infinite; terms of samples side by
-        side that no ranking uses (-7e-238, -5e-151); nodes as sparse as for complete rankings from 0.8 of the documents
-        on (1.4)."""
-        assert max(Case(attack, tuple(seeds)).measure().values()) <= most
+        side that no ranking uses (-7e-238, -5e-151)."""
+        assert max(Case(attack, (seed,)).measure().values()) <= 1
 
 
 class TestCommand:
