@@ -1,9 +1,8 @@
 #include "gradients/exact/normal_plan.h"
 
 /* Constants of the map. The bound holds for any; these need nearly the least nodes (docs/numerics.md). */
-#define FEW_ARRIVALS 1.0 /* 1 / s^2 where arrivals are few */
 #define STEEPNESS 0.4    /* of the integrands in v, relative to 1 / s^2 there */
-#define LEAST_SCALE 0.5
+#define LEAST_SCALE (1.0 / BINS_PER_NAT) /* a step of time */
 #define SHARE_OF_BEGIN 0.1 /* of the loss at the end: that of earlier arrivals */
 
 /* Sigmas by which items may arrive later than those of the histogram, whose counts are split between bins
@@ -34,7 +33,7 @@ static double choose_map(const live_time *live, double begin, double end, double
     map->normal = 1;
     for (int i = 0; i < live->steps; i++) {
         const double t = (double)(live->first + i) / BINS_PER_NAT, early = smaller(t, 0) / begin;
-        density[i] = FEW_ARRIVALS * larger(0, 1 - early * early) + live->crowding[i];
+        density[i] = larger(0, 1 - early * early) + live->crowding[i];
         if (density[i] > densest) {
             densest = density[i];
             map->t0 = t;
