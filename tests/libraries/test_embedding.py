@@ -427,11 +427,9 @@ def test_refused(name, number, value, status):
 
 
 def test_refused_combinations():
-    query = Query(24, 5, 10)
-    hessian_alone = (*query.metric, 1e-6, query.value, None, query.hessian)
-    assert call("pl_rank_exact", hessian_alone, (24, 5)) == CODES["NULL_POINTER"]
-    nothing = (*query.metric, 1e-6, None, None, None)
-    assert call("pl_rank_exact", nothing, (24, 5)) == CODES["NULL_POINTER"]
+    for query in (Query(1, 5, 10), Query(24, 5, 10)):
+        for derivatives in [(query.value, None, query.hessian), (None, None, None)]:
+            assert call("pl_rank_exact", (*query.metric, 1e-6, *derivatives), query.sizes[:2]) == CODES["NULL_POINTER"]
     assert C["rank_probabilities_workspace"](2**31 - 1, 2**40) == CODES["BAD_CUTOFF"]
     assert C["sample_rankings_workspace"](2**31 - 1, 2**31 - 1, 2**40) == CODES["BAD_N_SAMPLES"]
 
@@ -448,9 +446,10 @@ def test_refused_streams():
     assert not memory[size:].any()
     before = memory.copy()
     assert C["stream_seek"](None, 0, 0) == CODES["NULL_POINTER"]
-    assert C["stream_seek"](address(memory), -1, 0) == CODES["BAD_QUERY"]
-    assert C["stream_seek"](address(memory), 0, -1) == CODES["BAD_QUERY"]
+    for query, block in [(-1, 0), (0, -1), (2**59 + 1, 0), (0, 2**59 + 1)]:
+        assert C["stream_seek"](address(memory), query, block) == CODES["BAD_QUERY"]
     assert np.array_equal(memory, before)
+    assert C["stream_seek"](address(memory), 2**59, 2**59) == 0
 
 
 def test_pointers_to_nothing_may_be_null():
