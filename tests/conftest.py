@@ -49,13 +49,6 @@ def without_address_sanitizer():
         pytest.skip("not under the address sanitizer")
 
 
-@pytest.fixture(scope="session")
-def share_of_bound():
-    """How much of an error bound the worst of many problems may reach: half of it, or all of it with other constants
-    than those that ship."""
-    return 1.0 if OTHER_COSTS else 0.5
-
-
 @pytest.fixture
 def costs():
     """`runtime_variables.set_costs`, undone after the test."""

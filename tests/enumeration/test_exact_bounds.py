@@ -1,4 +1,4 @@
-"""The error bound of ``pl_rank_exact``: problems that once broke it, and a search for worse ones."""
+"""The error bound of ``pl_rank_exact``: problems on which it is hard to keep, and the nodes that it asks for."""
 
 import itertools
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from adversarial_problem import changed, random_problem
+from adversarial_problem import random_problem
 from plrank_fast import reference
 from quadrature_nodes import GAP, Panel, effort
 from test_exact import error_of, far_finer
@@ -52,21 +52,8 @@ class TestReference:
 class TestEndsOfPanels:
     """A panel ends while an item is silent with chance q = e^-x; its gradient loses x q and not q.
 
-    Mutants: panels that end at x = log(n / cut); the cut 30 times as large.
+    Mutant: panels that end at x = log(n / cut).
     """
-
-    @pytest.mark.parametrize(
-        ("scores", "relevance", "rank_weights"),
-        [
-            ([2, 7, -11, -3, 12, 1], [0, 0, 0, 1, 1, 1], np.ones(5)),
-            ([0, -7.5, -27.5], [1, -1, -1], [1, 1]),
-            ([0, -7.5, -30], [1, -1, -1], [1, 1, 0]),
-        ],
-        ids=["two panels", "errors that cancel in the sum", "every item placed"],
-    )
-    def test_reported(self, scores, relevance, rank_weights):
-        for exponent in range(3, 11):
-            assert over_bounds(scores, relevance, rank_weights, 10.0**-exponent).max() <= 1
 
     def test_signed_relevance(self):
         """All signs for three and four items with gaps: at errors of opposite sign the entries' sum says nothing."""
@@ -92,7 +79,7 @@ class TestBand:
     """
 
     @pytest.mark.parametrize("seed", [128, 76, 348, 140, 333, 280, 141, 378])
-    def test_single_rank(self, seed, share_of_bound):
+    def test_single_rank(self, seed):
         rng = np.random.default_rng(seed)
         n_docs = int(rng.integers(60, 340))
         rank_weights = np.zeros(int(rng.integers(33, min(n_docs, 60))))
@@ -104,7 +91,7 @@ class TestBand:
             alone = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol)
             beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
             for got, best in [(alone, gradient), (beside, gradient), (diagonal, hessian)]:
-                assert error_of(got, best, relevance, rank_weights) <= 0.2 * share_of_bound * rtol
+                assert error_of(got, best, relevance, rank_weights) <= 0.02 * rtol
 
 
 class TestGrowthOfErrors:
@@ -135,15 +122,6 @@ class TestGrowthOfErrors:
         problem = 1.8 * rng.normal(size=15), rng.uniform(0, 1, size=15), np.ones(8)
         assert effort(*problem, hessian=True)[0] == 1
 
-    def test_six_documents_far_above_the_others(self):
-        """Six documents far above the others have the same odds, and hardly anything is left of the gradient."""
-        scores = 6.5 * np.array([1, 0, 0, 2, 0, 1, 1, 0, 1, 2, 1, 0, 1, 2, 0, 2, 0, 0, 0, 2])
-        relevance = np.array(
-            [1.02, 0.028, 0.0116, 0.997, 0.985, 0.949, 0.0305, 0.0, 0.0367, -0.957, -1.007, -0.994, -1.012, 0.975,
-             -0.0155, -1.0, 0.997, -0.0243, 0.966, -0.0006]
-        )  # fmt: skip
-        assert over_bounds(scores, relevance, np.ones(11), 1e-3, best_of=far_finer).max() <= 0.2
-
     def test_all_divided(self):
         """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the
         division seems safe. Mutant: downwards from the inverse of the largest odds for upwards, which holds only for
@@ -152,24 +130,6 @@ class TestGrowthOfErrors:
         relevance = np.array([0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -0.4, 1])
         rank_weights = np.array([1, 6, 5, 4, 4, 4, 3, 3, 3, 3, 3]) / 10
         assert over_bounds(scores, relevance, rank_weights, 1e-3, best_of=far_finer).max() <= 0.2
-
-
-def lists_of_all_spreads(count, seed=0):
-    rng, problems = np.random.default_rng(seed), []
-    while len(problems) < count:
-        n_docs = int(rng.integers(9, 60))
-        rank_weights = plr.dcg_weights(int(rng.integers(1, n_docs + 1)))
-        scores = rng.choice([1.0, 3.0, 6.0, 12.0]) * rng.normal(size=n_docs)
-        kind = rng.integers(3)
-        if kind == 0:
-            relevance = rng.integers(0, 2, n_docs) * 1.0
-        elif kind == 1:
-            relevance = 2.0 ** rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_docs) - 1
-        else:
-            relevance = rng.normal(size=n_docs)
-        if np.ptp(relevance) > 0:
-            problems.append((scores, relevance, rank_weights))
-    return problems
 
 
 class TestBoundOfIntegrands:
@@ -210,67 +170,6 @@ class TestBoundOfIntegrands:
         relevance, rank_weights = 1.0 + 0.2 * np.sin(np.arange(45.0)), np.ones(8)
         relevance[0] = 0.87
         assert over_bounds(scores, relevance, rank_weights, 1e-8, best_of=far_finer).max() <= 0.1
-
-
-class TestCoarse:
-    @pytest.mark.filterwarnings("ignore:scores look like grades")
-    def test_sweep(self, share_of_bound):
-        """600 lists, most of them peaked, at tolerances that leave a rule for the nodes few digits to be wrong in.
-
-        Mutants: the factor C of the bound of the integrands left out, or its sum over pairs of items; an attempt is not
-        repeated.
-        """
-        tolerances = 0.3, 0.1, 1e-2, 1e-3, 1e-4
-        worst = np.zeros((len(tolerances), 3))
-        for problem in lists_of_all_spreads(600):
-            _, gradient, hessian = far_finer(*problem)
-            for i, rtol in enumerate(tolerances):
-                alone = plr.pl_rank_exact(*problem, rtol=rtol)
-                beside, diagonal = plr.pl_rank_exact(*problem, rtol=rtol, hessian=True)
-                pairs = (alone, gradient), (beside, gradient), (diagonal, hessian)
-                worst[i] = np.maximum(worst[i], [error_of(got, best, *problem[1:]) / rtol for got, best in pairs])
-        assert worst.max() <= share_of_bound, worst
-
-
-class TestWorst:
-    """Hill climbing of error over bound; the worst that it finds is held against a reference of another kind.
-
-    Mutants: panels that end at x = log(n / cut); an attempt is not repeated.
-    """
-
-    @staticmethod
-    def error(problem, rtol, noise, hessian, *, best=None):
-        arrays = problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs]
-        if problem.is_trivial or np.ptp(problem.scores) > 60:
-            return 0.0
-        if best is None:
-            best = far_finer(*arrays, noise=noise)
-        got = plr.pl_rank_exact(*arrays, rtol=rtol, noise=noise, hessian=hessian)
-        pairs = zip(got, best[1:], strict=True) if hessian else [(got, best[1])]
-        return max(error_of(a, b, *arrays[1:]) for a, b in pairs) / rtol
-
-    @pytest.mark.filterwarnings("ignore:scores look like grades")
-    @pytest.mark.parametrize(
-        ("noise", "hessian"), [("gumbel", False), ("gumbel", True), ("normal", False), ("normal", True)]
-    )
-    @pytest.mark.parametrize(("rtol", "most_docs"), [(1e-3, 20), (1e-6, 8), (1e-6, 30), (1e-8, 24)])
-    def test_search(self, noise, hessian, rtol, most_docs):
-        rng, worst = np.random.default_rng([len(noise), hessian, most_docs]), (0.0, None)
-        for _ in range(6):
-            problems = [random_problem(int(seed), most_docs) for seed in rng.integers(2**31, size=60)]
-            top, problem = max(((self.error(p, rtol, noise, hessian), p) for p in problems), key=lambda x: x[0])
-            stale = 0
-            while stale < 60:
-                candidate = changed(problem, int(rng.integers(2**31)))
-                error = self.error(candidate, rtol, noise, hessian)
-                stale += 1
-                if error > top:
-                    top, problem, stale = error, candidate, 0
-            worst = max(worst, (top, problem), key=lambda x: x[0])
-        best_of = reference.exact_normal_by_trapezoid if noise == "normal" else reference.exact_by_trapezoid
-        best = best_of(worst[1].scores, worst[1].relevance, worst[1].rank_weights[: worst[1].n_docs], step=0.04)
-        assert self.error(worst[1], rtol, noise, hessian, best=best) <= 1
-        assert worst[0] <= 1
 
 
 class TestRange:

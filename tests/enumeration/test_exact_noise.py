@@ -178,12 +178,6 @@ class TestGaps:
 
 
 class TestEdges:
-    def test_turned_round(self):
-        """Seen from the other end, ranks and scores turn round."""
-        scores, relevance = np.random.default_rng(0).normal(size=(2, 40))
-        turned = normal(-scores, relevance, plr.dcg_weights(40)[::-1].copy(), rtol=1e-10)
-        np.testing.assert_allclose(-turned, normal(scores, relevance, plr.dcg_weights(40), rtol=1e-10), atol=1e-9)
-
     def test_sampled_values_are_those_of_plackett_luce(self):
         for options in ({"noise": "normal"}, {"sigma": 2.0}):
             with pytest.raises(ValueError, match=r"noise and sigma can only be set with method='exact'"):
