@@ -109,7 +109,7 @@ class TestBound:
     @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
     def test_long_lists(self, noise, n_docs, cutoff, spread):
-        """Mutants: band of coefficients a third as wide; half of the power sums."""
+        """Mutants: band of coefficients a third as wide; half of the power sums; series of terms beyond the band."""
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), 2.0 ** rng.integers(0, 5, size=n_docs) - 1
         weights = plr.dcg_weights(cutoff)

@@ -94,44 +94,6 @@ class TestBand:
                 assert error_of(got, best, relevance, rank_weights) <= 0.02 * rtol
 
 
-class TestGrowthOfErrors:
-    """Errors that powers of odds make larger: the check of results notices, so the list is computed again, or fails to.
-
-    A climb on the first attempt alone, against what it had been planned for, found errors of 1e5 times that.
-    """
-
-    @pytest.mark.parametrize("seed", range(5))
-    def test_one_document_far_above_the_others(self, seed):
-        """Series over all ranks, also those that no document can have by then.
-
-        Mutants: the series of all K ranks; of the four terms that are found together, what is beyond ``top`` included.
-        """
-        rng = np.random.default_rng(seed)
-        scores, relevance = 0.07 * rng.normal(size=211), rng.uniform(0, 1, size=211)
-        scores[0] = 3.4
-        for rank_weights in (np.ones(104), plr.dcg_weights(104)):
-            assert effort(scores, relevance, rank_weights, rtol=0.1, hessian=True)[0] == 1
-            gradient, _ = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=0.1, hessian=True)
-            _, best, _ = far_finer(scores, relevance, rank_weights)
-            assert error_of(gradient, best, relevance, rank_weights) <= 1e-3
-
-    @pytest.mark.parametrize("seed", [9, 43, 61, 128, 129])
-    def test_half_of_the_documents_placed(self, seed):
-        """Division from the last document's coefficient down. Mutant: as far as K - 1 steps upwards may go."""
-        rng = np.random.default_rng(seed)
-        problem = 1.8 * rng.normal(size=15), rng.uniform(0, 1, size=15), np.ones(8)
-        assert effort(*problem, hessian=True)[0] == 1
-
-    def test_all_divided(self):
-        """Found by climbing: fewer than 2 K documents, eleven of them ahead, and odds at which either direction of the
-        division seems safe. Mutant: downwards from the inverse of the largest odds for upwards, which holds only for
-        coefficients below the number of arrivals (5.1)."""
-        scores = np.array([258, 258, 258, 257, 260, 258, 257, 257, 257, 258, 259, -1, 0, 1, 0, 0, 30, 0, 31]) / 100
-        relevance = np.array([0, 0, 0, 0, -1, 0, 1, 0, 0, 0, 0, 0, 1, 0, -1, 0, 0, -0.4, 1])
-        rank_weights = np.array([1, 6, 5, 4, 4, 4, 3, 3, 3, 3, 3]) / 10
-        assert over_bounds(scores, relevance, rank_weights, 1e-3, best_of=far_finer).max() <= 0.2
-
-
 class TestBoundOfIntegrands:
     @pytest.mark.chosen_path
     @pytest.mark.parametrize("hessian", [False, True])
