@@ -94,7 +94,7 @@ class TestBound:
     def test_equal_scores_in_long_lists(self, n_docs, cutoff, rtol, kind):
         """By symmetry the value is mean(rho) sum(theta), and the gradient a multiple of rho less its mean.
 
-        Mutants: sections of a whole bin; a step of the rule that may turn i y by two radians.
+        Mutant: the factor C of the bound of the integrands left out.
         """
         ranks = np.arange(cutoff)
         rank_weights = {
