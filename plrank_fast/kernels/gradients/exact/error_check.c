@@ -3,9 +3,8 @@
 #include <float.h>
 #include <math.h>
 
-#define LEAST_NORM 1e-3    /* of max |theta| max |rho|: the error bound is relative to at least this */
-#define SHARE_OF_BORDERS 0.05 /* of the least error bound: items that leave a panel early, and those that enter late */
-#define ROUNDING 2         /* units of the last place of variation times range_of_rho, in an entry */
+#define LEAST_NORM 1e-3 /* of max |theta| max |rho|: the error bound is relative to at least this */
+#define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry */
 
 /* The least norm to which the error bound is relative. */
 static double floor_of_norm(const problem_shape *shape)
@@ -25,16 +24,17 @@ static double guaranteed_of_value(const exact_query *query, const problem_shape 
 }
 
 /* An item that arrives when the last rank is filled gains about the mean rank weight, so the norm of the gradient is
- * about mean_theta times its flux then, and the norm of the Hessian diagonal half of that. */
+ * about mean_theta times its flux then, and the norm of the Hessian diagonal half of that. Items that leave a panel
+ * early and those that enter late share what is for borders. */
 tolerances first_tolerances(const exact_query *query, const problem_shape *shape)
 {
     const double R = shape->variation * shape->range_of_rho, least = rtol_of_plans(query) * floor_of_norm(shape);
-    const double forecast = rtol_of_plans(query) * shape->mean_theta;
+    const double forecast = rtol_of_plans(query) * shape->mean_theta, border = SHARE_OF_ENDS / 2;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
-    first.cut = smaller(SHARE_OF_BORDERS * least / R / losses_of(first.derivatives), SHARE_OF_BORDERS);
+    first.cut = smaller(border * least / R / losses_of(first.derivatives), border);
     first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
-    first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - 2 * SHARE_OF_BORDERS) * least;
+    first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - SHARE_OF_ENDS) * least;
     first.per_flux[OF_GRADIENT] = forecast;
     first.per_flux[OF_HESSIAN] = forecast / 2;
     return first;

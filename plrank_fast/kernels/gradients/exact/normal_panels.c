@@ -65,8 +65,8 @@ static void take_sorted(exact_problem *problem, const double *sorted, intptr_t f
     fill_histogram(problem->histogram, problem->f, problem->rho, end - first, problem->f[end - first - 1]);
 }
 
-/* Integrate a chain of items [arrived, next), in windows of time if it is wider than the histogram, each with the items
- * that may arrive in it. Time is relative to the first item of the chain. */
+/* Integrate a chain of items [arrived, next), in windows of time if it is wide, each with the items that may arrive in
+ * it. Time is relative to the first item of the chain. */
 static void integrate_chain(exact_problem *problem, const double *sorted, intptr_t arrived, intptr_t next)
 {
     const double inverse_sigma = problem->query->inverse_sigma;

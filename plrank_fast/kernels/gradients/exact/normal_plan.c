@@ -3,7 +3,6 @@
 /* Constants of the map. The bound holds for any; these need nearly the least nodes (docs/numerics.md). */
 #define STEEPNESS 0.4    /* of the integrands in v, relative to 1 / s^2 there */
 #define LEAST_SCALE (1.0 / BINS_PER_NAT) /* a step of time */
-#define SHARE_OF_BEGIN 0.1 /* of the loss at the end: that of earlier arrivals */
 
 /* Sigmas by which items may arrive later than those of the histogram, whose counts are split between bins
  * (docs/numerics.md). */
@@ -59,15 +58,15 @@ static double choose_map(const live_time *live, double begin, double end, double
     return b;
 }
 
-/* Return a time before which little is lost. The bound is that of items
- * that leave early (exponential_panels.c): R (d + 2 K p) for an item with probability p, where d is the density, which
- * the Hessian diagonal multiplies by |y| <= 8 beside p > 1e-15. */
+/* Return a time before which a share of the loss at the end is lost. The bound is that of items that leave early
+ * (exponential_panels.c): R (d + 2 K p) for an item with probability p, where d is the density, which the Hessian
+ * diagonal multiplies by |y| <= 8 beside p > 1e-15. */
 static double begin_of(const score_histogram *histogram, const live_time *live, double K)
 {
     int step = live->first;
     for (; step < live->last_open; step++) {
         const arrival_profile at = profile_at(&normal_table, histogram, step);
-        if (5 * at.slope + 2 * K * at.arrivals > SHARE_OF_BEGIN * live->goals.cut)
+        if (5 * at.slope + 2 * K * at.arrivals > SHARE_OF_ENDS * live->goals.cut)
             break;
     }
     return (double)(step - 1) / BINS_PER_NAT;
@@ -88,5 +87,5 @@ void plan_normal(const score_histogram *histogram, const panel_gains *gains, dou
     const double b = choose_map(&live, begin, end, live.goals.nats, &plan->map);
     choose_nodes(histogram, gains, &live.goals, b, plan);
     for (int i = 0; i <= gains->derivatives; i++)
-        plan->error[i] += SHARE_OF_BEGIN * live.goals.lost[i];
+        plan->error[i] += SHARE_OF_ENDS * live.goals.lost[i];
 }

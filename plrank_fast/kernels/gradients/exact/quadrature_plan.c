@@ -10,7 +10,6 @@
 #define LARGEST_ETA 1.25
 
 #define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
-#define SHARE_OF_END 0.1 /* of a plan's error: the loss after its end */
 
 /* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
  * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
@@ -49,13 +48,13 @@ static void set_goals(const arrival_table *table, const score_histogram *histogr
     const double flux = gradient_flux(table, histogram, live->last_open, gains->exposure);
     plan_goals *goals = &live->goals;
     goals->nats = 1;
-    goals->cut = SHARE_OF_END;
+    goals->cut = SHARE_OF_ENDS;
     for (int i = 0; i <= gains->derivatives; i++) {
         const double all = larger(larger(tolerance->allowed[i], tolerance->per_flux[i] * flux), DBL_MIN);
         const double largest = tolerance->unit * (i ? larger(live->largest_flux, DBL_MIN) : 1);
-        goals->allowed[i] = (1 - SHARE_OF_END) * all;
+        goals->allowed[i] = (1 - SHARE_OF_ENDS) * all;
         goals->nats = larger(goals->nats, log(largest / goals->allowed[i]));
-        goals->cut = smaller(goals->cut, SHARE_OF_END * all / losses_of(i) / tolerance->R);
+        goals->cut = smaller(goals->cut, SHARE_OF_ENDS * all / losses_of(i) / tolerance->R);
     }
     for (int i = 0; i <= gains->derivatives; i++)
         goals->lost[i] = goals->cut * losses_of(i) * tolerance->R;

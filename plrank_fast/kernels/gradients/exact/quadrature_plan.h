@@ -21,6 +21,7 @@
 #include "gradients/exact/integrand_bound.h"
 
 #define MOST_STEPS (MOST_BINS + 80) /* of time */
+#define SHARE_OF_ENDS 0.1 /* of an error: the loss after the end of a plan, and that at the borders of panels */
 
 /* The errors that an attempt allows: in each panel, at least `allowed` and `per_flux` times the gradient_flux
  * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders
