@@ -24,10 +24,11 @@ number of threads; a batch gives the same bits as its queries one by one. ``plra
 NumPy.
 
 Values, and the derivative by each score, err by at most 1e-12 of the sum of their own absolute terms, at any distance
-of the scores. A logarithm counts as a term of at least 1, and a difference of gains as two terms; the rank
-probabilities of ``soft_rank`` have an absolute error of 1e-12. Scores times a slope, or over a temperature or sigma,
-are rounded before they are subtracted, so an offset common to all scores should not be many times as large as their
-differences. ``make hunt`` searches for exceptions. ``exposure_matching`` has the errors of ``exposure``.
+of the scores, for lists of up to 10,000 documents; for longer ones the error grows in proportion. A logarithm counts as
+a term of at least 1, and a difference of gains as two terms; the rank probabilities of ``soft_rank`` have an absolute
+error of 1e-12. Scores times a slope, or over a temperature or sigma, are rounded before they are subtracted, so an
+offset common to all scores should not be many times as large as their differences. ``make hunt`` searches for
+exceptions. ``exposure_matching`` has the errors of ``exposure``.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ import trapezoid_reference
 from adversarial_problem import Problem
 from error_bounds import LEAST, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_terms, ratio
 from measured_errors_of_logs import logs, ranking_rows, rewards_of_rankings
-from measured_errors_of_long_lists import cost_of_long_list, long_lists
+from measured_errors_of_long_lists import cost_of_long_list, given_rankings_of_long_lists, long_lists
 from measured_errors_of_losses import losses
 from measured_errors_of_ties import ties
 from plrank_fast import fairness, reference
@@ -185,11 +185,10 @@ def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
     exponent = problem.exponents[0] + problem.exponents[1]
     gradient, diagonal = plr.pl_rank_cmc(*problem.passed(), rankings=rankings, hessian=True, n_threads=1)
-    best = ranking_reference.conditional_monte_carlo(problem.passed_scores(), *plain, rankings)
-    largest = [Terms(both.total, both.absolute.max()) for both in best]
+    best = ranking_reference.conditional_monte_carlo(problem.passed_scores(), *plain, rankings, range(problem.n_docs))
     return {
-        "pl_rank_cmc": of_terms(gradient, largest[0], exponent),
-        "pl_rank_cmc's Hessian": of_terms(diagonal, largest[1], exponent),
+        "pl_rank_cmc": of_terms(gradient, best[0], exponent),
+        "pl_rank_cmc's Hessian": of_terms(diagonal, best[1], exponent),
     }
 
 
@@ -228,6 +227,7 @@ ATTACKS = {
     "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
     "alike": Attack(alike, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "long": Attack(long_lists, 2, cost_of_long_list),
+    "long given": Attack(given_rankings_of_long_lists, 2, cost_of_long_list),
     "probabilities": Attack(probabilities, 400, lambda p: _nodes(p) * p.n_docs**2),
     "given": Attack(given_rankings, 100, lambda p: 10.0 * p.n_docs**2 * p.cutoff),
     "conditional": Attack(conditional, 150, lambda p: 10.0 * p.n_docs**2 * p.cutoff),

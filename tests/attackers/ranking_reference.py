@@ -5,7 +5,7 @@ Shares w_d / S_k are taken relative to the heaviest item that is left over, so n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -49,7 +49,7 @@ def log_prob_of_prefixes(scores: np.ndarray, ranking: np.ndarray) -> Terms:
 
 def places(scores: np.ndarray, ranking: np.ndarray) -> np.ndarray:
     """1 where an item has a rank, (D, K)."""
-    return np.eye(scores.size)[:, ranking]
+    return np.arange(scores.size)[:, np.newaxis] == ranking
 
 
 def rewards(relevance: np.ndarray, rank_weights: np.ndarray, ranking: np.ndarray) -> Terms:
@@ -106,9 +106,12 @@ def credited(scores: np.ndarray, rankings: Sequence[np.ndarray], credit: Sequenc
 
 
 def conditional_monte_carlo(
-    scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray
+    scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray, items: Iterable[int]
 ) -> tuple[Terms, Terms]:
-    """Gradient and Hessian diagonal of ``pl_rank_cmc``, with each item taken out of the ranking in turn."""
+    """Gradient and Hessian diagonal of ``pl_rank_cmc`` of some items, each taken out of the ranking in turn.
+
+    The largest absolute terms of these items stand for those of each.
+    """
     rank_weights = rank_weights.astype(np.longdouble)
     drops = rank_weights - np.append(rank_weights[1:], 0)
 
@@ -122,8 +125,8 @@ def conditional_monte_carlo(
         spread = np.cumsum(chance * rest) - Terms(chances**2)
         return stacked([(part * chances).sum(), (part * spread).sum()])
 
-    both = mean([stacked([of_one(ranking, d) for d in range(scores.size)]) for ranking in rankings])
-    return both[:, 0], both[:, 1]
+    both = mean([stacked([of_one(ranking, d) for d in items]) for ranking in rankings])
+    return Terms(both.total[:, 0], both.absolute[:, 0].max()), Terms(both.total[:, 1], both.absolute[:, 1].max())
 
 
 def pl_rank_hessian(scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray) -> Terms:

@@ -19,7 +19,7 @@ from plrank_fast import reference
 from plrank_fast.off_policy import OffPolicyEstimate
 
 OF_LABELS_AND_LOGS = ("losses", "logs", "rewards", "ties")
-OF_RANKINGS = tuple(name for name in ATTACKS if name not in (*OF_LABELS_AND_LOGS, "long"))
+OF_RANKINGS = tuple(name for name in ATTACKS if name not in (*OF_LABELS_AND_LOGS, "long", "long given"))
 REFERENCES = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
@@ -75,7 +75,7 @@ class TestReferences:
             options = {"to_go": to_go, "baseline": baseline}
             got = ranking_reference.policy_gradient(*problem, rankings, **options)
             pairs.append((got, reference.policy_gradient(*problem, rankings, **options)))
-        got = ranking_reference.conditional_monte_carlo(*problem, rankings)
+        got = ranking_reference.conditional_monte_carlo(*problem, rankings, range(problem[0].size))
         pairs += zip(got, reference.conditional_monte_carlo(*problem, rankings), strict=True)
         for best, plain in pairs:
             np.testing.assert_allclose(best.total.astype(float), plain, rtol=0, atol=1e-13 * float(best.absolute.max()))
@@ -196,6 +196,8 @@ class TestHunt:
             ("probabilities", "rank_probabilities", 1 + 1e-7),
             ("probabilities", "exposure", 1 + 1e-7),
             ("given", "pl_rank_3", 1 + 1e-10),
+            ("long given", "pl_rank_3", 1 + 1e-11),
+            ("long given", "ranking_log_prob", 1 + 1e-11),
             ("given", "placement_policy_gradient", 1 + 1e-10),
             ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),

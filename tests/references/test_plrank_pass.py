@@ -1,5 +1,7 @@
 """PL-Rank-3 over groups of rankings against the estimator that takes one ranking after another."""
 
+import math
+
 import numpy as np
 import pytest
 
@@ -182,6 +184,16 @@ def test_same_ranking_again_and_again(n_docs, cutoff, first, last, lowest, rtol)
     many = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
     once = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings[:1])
     assert (np.abs(many - once) <= rtol * absolute_terms(scores, relevance, rank_weights, rankings[:1])).all()
+
+
+@pytest.mark.parametrize("estimator", [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3])
+def test_many_light_items_beside_heavy_ones(estimator):
+    """Each of 30,000 equal weights rounds a plain sum the same way. Mutant: ``lost`` not added."""
+    scores = np.repeat([15.0, 0.0], [300, 30_000])
+    relevance = np.zeros(scores.size)
+    relevance[0] = -1.0
+    gradient = estimator(scores, relevance, np.ones(1), rankings=[[0]])
+    assert abs(gradient[1] * math.fsum(np.exp(scores - 15.0)) - 1.0) < 1e-13
 
 
 @pytest.mark.parametrize("cutoff", [2, 3])

@@ -47,7 +47,7 @@ cdef void lay_out_remaining(Layout *layout, intp_t n_items, intp_t cutoff) noexc
 cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff) noexcept nogil:
     """Select the leading items of one query, whose arrays have been taken. O(D + K log K)."""
     cdef double *keys = remaining.keys
-    cdef double highest, lowest
+    cdef double highest, lowest, weight, total = 0.0, lost = 0.0  # by rounding: equal weights round one way
     cdef intp_t d, p
     remaining.n_items = n_items
     remaining.cutoff = cutoff
@@ -78,10 +78,11 @@ cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n
         remaining.stamp[p] = 0
         remaining.step[p] = exp(keys[p - 1] - keys[p]) if remaining.wide and p > 0 else 1.0
     remaining.ranking_number = 0
-    remaining.other_weight = 0.0
     for p in range(remaining.n_leading, n_items):
-        d = remaining.leading[p]
-        remaining.other_weight += weight_in_unit(remaining, d, remaining.n_leading - 1)
+        weight = weight_in_unit(remaining, remaining.leading[p], remaining.n_leading - 1)
+        lost += weight - ((total + weight) - total)
+        total += weight
+    remaining.other_weight = total + lost
 
 
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:
