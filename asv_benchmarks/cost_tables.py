@@ -1,4 +1,4 @@
-"""Measure the tables of ``plrank_fast._shared.cost_model`` again, and print them as source."""
+"""Measure the tables of ``plrank_fast._methods.cost_model`` again, and print them as source."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
-from plrank_fast._shared import cost_model
+from plrank_fast._methods import cost_model
 
 
 def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:

@@ -18,7 +18,7 @@ from pathlib import Path
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import RankingData, load_letor, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import evaluate_scores

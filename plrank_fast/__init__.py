@@ -45,6 +45,7 @@ from typing import TYPE_CHECKING, Any
 
 from plrank_fast import fairness, losses
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
+from plrank_fast.build import __version__ as __version__
 from plrank_fast.build import build_info
 from plrank_fast.distribution import PlackettLuce
 from plrank_fast.embedding import get_include, stream_key
@@ -82,8 +83,6 @@ from plrank_fast.value_and_gradient import value_and_gradient
 if TYPE_CHECKING:
     from plrank_fast import boosting, chunks, data, interchange, off_policy, reference, rewards
     from plrank_fast.training.saved_model import load_model
-
-__version__ = "0.1.0"
 
 __all__ = [
     "PlackettLuce",

@@ -27,13 +27,13 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
-from plrank_fast._shared.cost_model import nanoseconds
-from plrank_fast._shared.methods import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
-from plrank_fast._shared.parameters import documented, with_parameters
+from plrank_fast._methods.cost_model import nanoseconds
+from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
 from plrank_fast.metrics import dcg
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import documented, with_parameters
 
 Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
 

@@ -9,9 +9,9 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import documented, with_parameters
 
 
 @documented

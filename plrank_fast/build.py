@@ -1,4 +1,4 @@
-"""Information on the build of this copy of the library and on the machine."""
+"""Version and build of this copy of the library, and the machine."""
 
 from __future__ import annotations
 
@@ -6,6 +6,8 @@ from typing import Any
 
 from plrank_fast._core.runtime import simd as _simd
 from plrank_fast._core.runtime import threads as _threads
+
+__version__ = "0.1.0"
 
 
 def build_info() -> dict[str, Any]:

@@ -19,10 +19,10 @@ import numpy as np
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import with_parameters
 
 catboost = import_extra("catboost", "catboost")
 

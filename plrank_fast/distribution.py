@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, sampling, validation
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
+from plrank_fast.validation.parameters import with_parameters
 
 documented = with_parameters(
     sampling.ranking_log_prob.__doc__,

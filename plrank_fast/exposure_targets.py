@@ -18,9 +18,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import documented, with_parameters
 
 ACCURACY = 1e-8  # of the sum of the rank weights
 MOST_STEPS, MOST_ROUNDS = 100, 200  # of Newton's method, and of conjugate gradients in each step

@@ -29,9 +29,9 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared import methods
-from plrank_fast._shared.parameters import documented, with_parameters
+from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
+from plrank_fast.validation.parameters import documented, with_parameters
 
 KINDS = ("squared", "absolute")
 EXPOSURE_METHODS = ("exact", "sample")
@@ -172,7 +172,7 @@ def disparity_gradient(
     >>> bool(gradient[0] > 0 > gradient[1])
     True
     """
-    validation.choice(method, "method", methods.METHODS)
+    validation.choice(method, "method", registry.METHODS)
     validation.choice(kind, "kind", KINDS)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
@@ -182,11 +182,11 @@ def disparity_gradient(
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
-    method = methods.resolve_method(method, offsets_, weights.shape[1])
+    method = registry.resolve_method(method, offsets_, weights.shape[1])
     batch: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads}
     of_exposure: dict[str, Any] = {}
     of_gradient: dict[str, Any] = {}
-    if method != methods.EXACT:
+    if method != registry.EXACT:
         batch["first_query"] = validation.count(first_query, "first_query", 0)
         of_exposure, of_gradient = (
             {"n_samples": n_samples, "rng": seed} for seed in validation.seed_sequence(rng).spawn(2)
@@ -195,7 +195,7 @@ def disparity_gradient(
     exposure = expected_exposure(scores_, shared, **of_exposure, **batch)
     values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
     validation.within_limits(reward, "the disparity of merit and rank_weights", offsets_)
-    return values, methods.ESTIMATORS[method].function(scores_, reward, shared, **of_gradient, **batch)
+    return values, registry.ESTIMATORS[method].function(scores_, reward, shared, **of_gradient, **batch)
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -9,8 +9,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared.parameters import documented, documented_gradient, with_parameters
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import documented, documented_gradient, with_parameters
 
 
 @documented

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import with_parameters
 
 documented = with_parameters(
     """

@@ -15,13 +15,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import documented, expected_loss, loss_options
+from plrank_fast._adapters.expected_loss import documented, expected_loss, loss_options
+from plrank_fast._adapters.layouts import count_queries, offsets_of_rows
+from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.layouts import count_queries, offsets_of_rows
-from plrank_fast._shared.methods import EXACT
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import log_prob_of_rows
 from plrank_fast.sampling import sample_rankings as _sample_rankings
+from plrank_fast.validation.parameters import with_parameters
 
 jax = import_extra("jax", "jax")
 jnp = import_extra("jax.numpy", "jax")

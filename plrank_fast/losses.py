@@ -38,10 +38,10 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import with_parameters
 
 documented = with_parameters(
     """

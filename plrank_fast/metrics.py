@@ -27,9 +27,9 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
+from plrank_fast.validation.parameters import with_parameters
 
 documented = with_parameters(
     """

@@ -12,9 +12,9 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
-from plrank_fast._shared.parameters import documented_gradient
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
+from plrank_fast.validation.parameters import documented_gradient
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 

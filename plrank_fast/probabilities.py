@@ -10,9 +10,9 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._shared.parameters import documented
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import documented
 
 METHODS = ("exact", "sample")
 RTOL_OF_EXPOSURE = 1e-9

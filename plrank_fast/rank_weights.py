@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking.metrics import discounts
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import with_parameters
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
 

@@ -14,11 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import metrics, validation
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
 from plrank_fast.rank_weights import dcg_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
+from plrank_fast.validation.parameters import with_parameters
 
 documented = with_parameters(
     """

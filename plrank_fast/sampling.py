@@ -10,8 +10,8 @@ from plrank_fast import validation
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
-from plrank_fast._shared.parameters import documented, with_parameters
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
+from plrank_fast.validation.parameters import documented, with_parameters
 
 
 @documented

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import documented
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray
+from plrank_fast.validation.parameters import documented
 
 STEP = 0.01  # errors of the difference, some STEP**4, and of the gradients, 1e-10 / STEP, are alike
 

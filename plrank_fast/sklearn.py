@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.metrics import dcg, ndcg
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import with_parameters
 from plrank_fast.value_and_gradient import value_and_gradient
 
 documented = with_parameters(

@@ -5,8 +5,8 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
-from plrank_fast._shared.parameters import documented_gradient
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import documented_gradient
 
 
 @documented_gradient

@@ -13,14 +13,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.expected_loss import documented, expected_loss, loss_options
+from plrank_fast._adapters.expected_loss import documented, expected_loss, loss_options
+from plrank_fast._adapters.layouts import count_queries, offsets_of_rows
+from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.layouts import count_queries, offsets_of_rows
-from plrank_fast._shared.methods import EXACT
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.bucket_order import log_prob_of_rows
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray
+from plrank_fast.validation.parameters import with_parameters
 
 torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")

@@ -8,10 +8,10 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._shared.methods import ESTIMATORS, EXACT, resolve_method
-from plrank_fast._shared.parameters import documented
+from plrank_fast._methods.registry import ESTIMATORS, EXACT, resolve_method
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import documented
 
 
 @documented

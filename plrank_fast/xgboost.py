@@ -22,9 +22,9 @@ import numpy as np
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.boosting import BoostingObjective, RankingMetric, Workers
 from plrank_fast.validation import FloatArray, IntArray
+from plrank_fast.validation.parameters import with_parameters
 
 GROUPS = "pass qid= to xgboost.DMatrix, or call its set_group"
 

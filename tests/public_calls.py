@@ -12,7 +12,7 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast import fairness, losses, off_policy, rewards
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 
 N_SAMPLES = 70  # more than one group of rankings, and more than one block for queries of 33 items or more
 

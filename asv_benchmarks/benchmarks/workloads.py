@@ -3,7 +3,7 @@
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 
 SLOW = ("pl_rank_1", "pl_rank_2", "policy_gradient", "placement_policy_gradient", "stochastic_rank")  # in long lists
 

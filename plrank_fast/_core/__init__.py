@@ -12,21 +12,19 @@ Each module imports only modules listed above it::
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank
     ------------------  compiled above, thin Python below
-    _shared             private               extras  memory  files  interruption  progress_bar
-    .                   arguments, errors     validation  build
-    _shared             private               parameters
+    .                   the build             build
+                        private helpers       _shared
+                        arguments, errors     validation
     .                   public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients
                                               policy_gradients  second_derivatives  probabilities
                                               exposure_targets  losses  distribution  strengths  rewards
                                               off_policy  stochastic_rank
-    _shared             private               cost_model  methods
-    .                                         fairness  value_and_gradient  chunks  embedding
+                        estimators by name    _methods
+                                              fairness  value_and_gradient  chunks  embedding
                         in NumPy              reference
-    _shared             private               layouts  expected_loss
-    .                   other libraries       torch  jax  sklearn  interchange  boosting  lightgbm  xgboost  catboost
-                                              dask  compat
-    _shared             private               archive
-    .                   data, command line    data  training  reproduction  commands  __main__
+                        other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
+                                              catboost  dask  compat
+                        data, command line    data  training  reproduction  commands  __main__
 
 Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
 of the SIMD loops are in ``kernels``, in folders of the same names.

@@ -1,1 +1,1 @@
-"""Private helpers of several modules; the map in ``plrank_fast/_core/__init__.py`` has their order."""
+"""Private helpers that know nothing of rankings."""

@@ -20,8 +20,8 @@ from typing import Any, BinaryIO
 import numpy as np
 import numpy.typing as npt
 
-from plrank_fast import __version__
 from plrank_fast._shared import files
+from plrank_fast.build import __version__
 
 VERSION = 1  # increases when the format, or the entries of a header, change
 ALIGNMENT = 64

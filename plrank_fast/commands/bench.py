@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS
-from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands import claims
 from plrank_fast.commands.options import add_list, some_path

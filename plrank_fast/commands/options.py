@@ -8,9 +8,9 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from plrank_fast._shared.parameters import entries_of, sections_of
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
+from plrank_fast.validation.parameters import entries_of, sections_of
 
 MODEL = "model.plrank"  # beside the checkpoint
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.reproduction.methods import Method
 from plrank_fast.reproduction.workloads import Workload
 

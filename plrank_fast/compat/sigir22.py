@@ -45,8 +45,8 @@ import plrank_fast
 from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.validation import FloatArray, IntArray, RandomState
+from plrank_fast.validation.parameters import with_parameters
 
 LARGEST_NOISE = 700.0  # its exponential is a double; no generator draws a tenth of it
 

@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.off_policy.estimate import documented
 from plrank_fast.off_policy.log import Log, read_log
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import with_parameters
 
 
 def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:

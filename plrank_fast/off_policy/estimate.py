@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.off_policy.log import Log
 from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation.parameters import with_parameters
 
 documented = with_parameters(
     """

@@ -8,13 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._shared.parameters import with_parameters
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, documented, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
 from plrank_fast.off_policy.propensities import importance_weights, log_propensities
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray
+from plrank_fast.validation.parameters import with_parameters
 
 
 @documented

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.reproduction import published
 from plrank_fast.reproduction.methods import Method
 from plrank_fast.reproduction.results import Figures

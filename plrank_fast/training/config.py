@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any, Literal
 
-from plrank_fast._shared.methods import AUTO
+from plrank_fast._methods.registry import AUTO
 from plrank_fast.training.gradient_methods import AVAILABLE, LOSSES
 from plrank_fast.validation import choice, count, flag, real
 

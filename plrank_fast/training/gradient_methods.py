@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast import losses
-from plrank_fast._shared import methods
-from plrank_fast._shared.methods import ESTIMATORS, METHODS
+from plrank_fast._methods import registry
+from plrank_fast._methods.registry import ESTIMATORS, METHODS
 
 LOSSES = tuple(name for name in losses.__all__ if name != "exposure_matching")  # which takes no labels
 AVAILABLE = (*METHODS, *LOSSES)
@@ -19,7 +19,7 @@ WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a 
 
 def resolve_method(method: str, offsets: npt.NDArray[np.int64], cutoff: int) -> str:
     """Return the name of the loss or estimator ``method``; the cost model chooses "auto" for these lists."""
-    return method if method in LOSSES else methods.resolve_method(method, offsets, cutoff)
+    return method if method in LOSSES else registry.resolve_method(method, offsets, cutoff)
 
 
 def gradient(

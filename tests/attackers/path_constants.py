@@ -62,7 +62,7 @@ CONSTANTS = (
     Constant(f"{_EXACT}/exact_panel.h", "#define MOST_SIDE_BY_SIDE ", "8", "1", "64", " /*"),
     Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "220", "1", "100000000", " "),
     # what a method is chosen by
-    Constant("_shared/cost_model.py", "WORTH_OF_EXACTNESS = ", "8.0", "0.0", "1e18"),
+    Constant("_methods/cost_model.py", "WORTH_OF_EXACTNESS = ", "8.0", "0.0", "1e18"),
     Constant("chunks.py", "QUERY_COST = ", "20", "0", "1_000_000", "  #"),
 )  # fmt: skip
 

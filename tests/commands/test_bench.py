@@ -8,7 +8,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast.__main__ import main
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import PROFILES
 from plrank_fast.reproduction.workloads import Workload
 

@@ -19,8 +19,8 @@ from sklearn.metrics import ndcg_score
 import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast.__main__ import main
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.archive import read_archive, write_archive
-from plrank_fast._shared.methods import ESTIMATORS
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training import loop
 from plrank_fast.training.config import OBJECTIVES, TrainingConfig

@@ -7,7 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import fairness, reference, validation
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 
 KINDS = {"squared": lambda x: x**2, "absolute": np.abs}
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast._shared.methods import ESTIMATORS
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import generate
 
 GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3, plr.pl_rank_cmc]

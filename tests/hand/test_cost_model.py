@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast._shared import cost_model
-from plrank_fast._shared.cost_model import choose_method, nanoseconds
+from plrank_fast._methods import cost_model
+from plrank_fast._methods.cost_model import choose_method, nanoseconds
 
 
 @pytest.fixture

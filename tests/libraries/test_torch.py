@@ -11,7 +11,7 @@ import plrank_fast as plr
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from plrank_fast import torch as adapter  # noqa: E402
-from plrank_fast._shared.methods import ESTIMATORS  # noqa: E402
+from plrank_fast._methods.registry import ESTIMATORS  # noqa: E402
 from plrank_fast.torch import PlackettLuceLoss, plackett_luce_loss  # noqa: E402
 
 OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them

@@ -44,15 +44,14 @@ def cython_files():
 
 
 def python_unit(path):
-    """A module or a package of the top folder, or a module of ``_shared``."""
-    parts = path.relative_to(PACKAGE).with_suffix("").parts
-    return "/".join(parts) if parts[0] == "_shared" else parts[0]
+    """A module or a package of the top folder."""
+    return path.relative_to(PACKAGE).with_suffix("").parts[0]
 
 
 def test_the_map_is_complete():
     assert sorted(COMPILED) == sorted({name for name, _ in cython_files()})
     python = {python_unit(path) for path in PACKAGE.rglob("*.py") if CORE not in path.parents}
-    assert sorted(PYTHON) == sorted(python - {"__init__", "_shared/__init__"})
+    assert sorted(PYTHON) == sorted(python - {"__init__"})
 
 
 def test_compiled_modules_import_only_what_stands_above_them():
@@ -84,11 +83,8 @@ def imported_units(path):
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.ImportFrom) and node.module == "plrank_fast":
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and node.module == "plrank_fast._shared":
-            yield from (f"_shared/{alias.name}" for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("plrank_fast."):
-            parts = node.module.split(".")[1:3]
-            yield "/".join(parts) if parts[0] == "_shared" else parts[0]
+            yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
             yield from ((alias.name + ".__init__").split(".")[1] for alias in node.names if "plrank_fast" in alias.name)
 

@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._shared.layouts import layout_of
-from plrank_fast._shared.methods import EXACT, METHODS, resolve_method
-from plrank_fast._shared.parameters import with_parameters
+from plrank_fast._adapters.layouts import layout_of
+from plrank_fast._methods.registry import EXACT, METHODS, resolve_method
 from plrank_fast.metrics import dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
+from plrank_fast.validation.parameters import with_parameters
 from plrank_fast.value_and_gradient import value_and_gradient
 
 REDUCTIONS = ("mean", "sum", "none")

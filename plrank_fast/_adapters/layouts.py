@@ -42,7 +42,7 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
 
     Examples
     --------
-    >>> from plrank_fast._shared.layouts import layout_of
+    >>> from plrank_fast._adapters.layouts import layout_of
     >>> layout_of((2, 3), None, [[True, True, False], [True, True, True]]).offsets
     array([0, 2, 5])
     """

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from plrank_fast import validation
-from plrank_fast._shared.cost_model import choose_method
+from plrank_fast._methods.cost_model import choose_method
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.stochastic_rank import stochastic_rank

@@ -1,0 +1,1 @@
+"""Private: what the adapters to PyTorch and JAX share."""
