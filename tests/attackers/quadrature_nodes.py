@@ -51,9 +51,11 @@ class Panel:
         self.v_end = np.arcsinh(np.sqrt(self.S * self.end) / b)
         self.eta = largest / np.sqrt(1 + self.v_end**2 / 4 * (1 + largest**2 * b**2 / self.nats))
 
-    def _loss(self, t, inverse_z):
-        """ln of the bound of the loss after t as in tail_bound.h, its slope, and the 1 / z of Newton's method."""
-        x, count = self.w[self.w * t < ARRIVED] * t, self.count[self.w * t < ARRIVED]
+    def _loss(self, t, step, inverse_z):
+        """ln of the bound of the loss after t <= time of the step, its slope, and Newton's 1 / z, as in tail_bound.h."""
+        time = np.exp(step / BINS)
+        w, count = self.w[self.w * time < ARRIVED], self.count[self.w * time < ARRIVED]
+        x, latest = w * t, w * time
         p, q, ranks = -np.expm1(-x), np.exp(-x), self.theta.size - self.count.sum() + count.sum()
         while True:
             factor = q + p / inverse_z
@@ -63,10 +65,10 @@ class Panel:
                 break
             step = off / spread * arrived / (ranks - 0.5) if spread and ranks > 0.5 else np.inf
             inverse_z = min(inverse_z * (1 + step), LARGEST_INVERSE)
-        rate, log_inverse = count @ (x * (1 + 0.5 * x * self.hessian) * q / factor), np.log(inverse_z)
+        rate, log_inverse = count @ (latest * (1 + 0.5 * latest * self.hessian) * q / factor), np.log(inverse_z)
         still_open = min(self.theta.size, inverse_z / (np.e * max(log_inverse, TINY))) if log_inverse < 1 else 1
         log_loss = count @ np.log(factor) + (ranks - 1) * log_inverse + np.log(rate + still_open)
-        return log_loss, (1 - 1 / inverse_z) * rate, inverse_z
+        return log_loss, (1 - 1 / inverse_z) * (count @ (x * q / factor)), inverse_z
 
     def _allow(self, share):
         """Set the allowed errors for these shares of items in the slope; return the loss that is allowed."""
@@ -92,16 +94,18 @@ class Panel:
             else:
                 cut = cut or self._allow(filled)
                 if ahead**2 > -np.log(cut) * variance or slope < cut:
-                    *loss, inverse_z = self._loss(np.exp(step / BINS), inverse_z)
+                    start = inverse_z
+                    *loss, inverse_z = self._loss(np.exp(step / BINS), step, start)
                 if loss[0] < np.log(cut) or step >= BINS * 6 - BINS * self.scores.min() + 1:
                     break
                 before, late = loss, ahead**2 / (-2 * np.log(cut) * arrived)
             self.steepest = max(self.steepest, slope**2 / variance * (1 - late))
-        after = 1.0
-        if before[0] < 0:
-            over, under = before[0] - np.log(cut), np.log(cut) - loss[0]
-            after = min(1.0, max(over / (over + under), min(over * BINS / before[1], 1 - under * BINS / loss[1])))
-        self.end = np.exp((step - 1 + after) / BINS)
+        self.end, goal = np.exp(step / BINS), np.log(cut) - 1
+        if loss[0] < np.log(cut):
+            after = max((before[0] - goal) / (before[0] - loss[0]), 1 - (goal - loss[0]) * BINS / loss[1])
+            end = np.exp((step - 1 + after) / BINS)
+            if after < 1 and self._loss(end, step, start)[0] < np.log(cut):
+                self.end = end
 
     def nodes(self):
         """The number of nodes, not rounded, by the bound on the ellipse, or on a smaller one that needs fewer."""

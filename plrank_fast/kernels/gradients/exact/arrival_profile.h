@@ -18,6 +18,7 @@
  * that the item has arrived, q = 1 - p, and its hazard, the density of arriving now over q. Entry k has the index k +
  * PROFILE_TABLE / 2. */
 typedef struct {
+    int exponential; /* hazards are proportional to e^time; if not, they rise with it too */
     int certain; /* bins after its expected arrival by which an item has certainly arrived */
     double hazard[PROFILE_TABLE], p[PROFILE_TABLE], q[PROFILE_TABLE];
     double lost[2][PROFILE_TABLE]; /* hazard times the loss of derivatives per item: gradient, Hessian diagonal */

@@ -13,7 +13,7 @@
 
 /* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
  * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
-static arrival_table exponential_table = {.certain = 5 * BINS_PER_NAT};
+static arrival_table exponential_table = {.exponential = 1, .certain = 5 * BINS_PER_NAT};
 
 void prepare_exponential_table(void)
 {
@@ -29,16 +29,18 @@ void prepare_exponential_table(void)
     }
 }
 
-/* Return where between two neighbouring steps, in steps after the first, the loss falls to log_cut: it is above at the
- * first and below at the second. Where its logarithm is concave it lies below both tangents, elsewhere below the
- * chord. */
-PLR_INLINE double crossing(tail_bound before, tail_bound after, double log_cut)
+/* Return how long after a step, in steps, the loss is within the cut, if it is within it at the next: the later of
+ * chord and tangent, for a nat less because both are guesses, once the bound has confirmed it; else 1. */
+static double steps_to_cut(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains,
+                           int step, tail_bound before, tail_bound after, double log_cut, double inverse_z)
 {
-    const double chord = (before.log_loss - log_cut) / (before.log_loss - after.log_loss);
-    const double left = (before.log_loss - log_cut) * BINS_PER_NAT / before.slope;
-    const double right = 1 - (log_cut - after.log_loss) * BINS_PER_NAT / after.slope;
-    const double tangents = smaller(left, right);
-    return smaller(1, larger(chord, tangents));
+    const double goal = log_cut - 1, tangent = 1 - (goal - after.log_loss) * BINS_PER_NAT / after.slope;
+    const double steps = larger(tangent, (before.log_loss - goal) / (before.log_loss - after.log_loss));
+    double p[MOST_BINS + PLR_LANES], q[MOST_BINS + PLR_LANES];
+    if (!(steps < 1))
+        return 1;
+    const tail_bins between = tail_bins_after(table, histogram, step, steps, gains->derivatives, p, q);
+    return tail_bound_of(histogram, between, gains->K - 1.0, &inverse_z).log_loss < log_cut ? steps : 1;
 }
 
 /* Set what the plan allows, once its flux is known. */
@@ -82,12 +84,14 @@ void find_live_time(const arrival_table *table, const score_histogram *histogram
                 set_goals(table, histogram, gains, tolerance, live);
                 log_cut = log(live->goals.cut);
             }
+            const double inverse_before = inverse_z;
             tail_bound loss = {0, 0};
             if (ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
-                loss = tail_bound_at(table, histogram, step, earlier, gains->derivatives, &inverse_z);
+                loss = tail_bound_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), earlier,
+                                     &inverse_z);
             if (loss.log_loss < log_cut) {
-                const double share = before.log_loss < 0 ? crossing(before, loss, log_cut) : 1;
-                live->end = (step - 1 + share) / BINS_PER_NAT;
+                live->end = step - 1 + steps_to_cut(table, histogram, gains, step - 1, before, loss, log_cut, inverse_before);
+                live->end /= BINS_PER_NAT;
                 live->ended = live->end < last;
                 break;
             }

@@ -35,32 +35,61 @@ typedef struct {
     double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
 } tail_bound;
 
-/* Return a bound of the loss if time ends at this step, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N]
- * z^(1-K) for any 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's
- * method lowers it until its next step promises less than half a nat. It solves for a zero of the derivative of E[z^N]
- * z^(1/2-K), since the factor of P(N < K) is constant or falls as 1 / z: sum r / (r + 1 / z) = K - 1/2 with the odds
- * r = p / q. The inverse of this sum over the items that have not certainly arrived is a concave, rising function of
- * 1 / z (a parallel sum of linear ones). So Newton's method for the inverses, from any 1 / z below the solution, rises
- * to it without passing it. *inverse_z is such a start, 1 or what the step of time before has left, since the solution
- * rises with time. */
-PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_histogram *histogram, int step,
-                                    double earlier, int derivatives, double *inverse_z)
+/* The bins from `first` on at some time, when all items before have certainly arrived. */
+typedef struct {
+    int first;
+    const double *p, *q, *hazard, *lost; /* as in arrival_table, by bin */
+} tail_bins;
+
+PLR_INLINE tail_bins tail_bins_at(const arrival_table *table, const score_histogram *histogram, int step,
+                                  int derivatives)
 {
-    const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
-    const double *lost_table = table->lost[derivatives > 1];
-    const double certain = histogram->above[first], left = earlier + 0.5 - certain; /* ranks */
+    return (tail_bins){first_uncertain(table, histogram, step), table->p + shift, table->q + shift,
+                       table->hazard + shift, table->lost[derivatives > 1] + shift};
+}
+
+/* Return the bins at `later` steps, at most one, after a step. Hazards and losses rise with time, so an item's q falls by
+ * a factor of e^(-hazard) or more per nat. There is room for p and q. */
+PLR_INLINE tail_bins tail_bins_after(const arrival_table *table, const score_histogram *histogram, int step,
+                                     double later, int derivatives, double *p, double *q)
+{
+    const tail_bins before = tail_bins_at(table, histogram, step, derivatives);
+    tail_bins between = tail_bins_at(table, histogram, step + 1, derivatives);
+    const double nats = later / BINS_PER_NAT, hazards = table->exponential ? expm1(nats) : nats;
+    for (int i = between.first; i < histogram->bins; i += PLR_LANES) {
+        const lanes left = vec_load(before.q + i) * vec_exp(-hazards * vec_load(before.hazard + i));
+        vec_store(q + i, left);
+        vec_store(p + i, 1.0 - left);
+    }
+    between.p = p;
+    between.q = q;
+    return between;
+}
+
+/* Return a bound of the loss if time ends now, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N] z^(1-K) for any
+ * 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's method lowers
+ * it until its next step promises less than half a nat. It solves for a zero of the derivative of E[z^N] z^(1/2-K),
+ * since the factor of P(N < K) is constant or falls as 1 / z: sum r / (r + 1 / z) = K - 1/2 with the odds r = p / q. The
+ * inverse of this sum over the items that have not certainly arrived is a concave, rising function of 1 / z (a parallel
+ * sum of linear ones). So Newton's method for the inverses, from any 1 / z below the solution, rises to it without
+ * passing it. *inverse_z is such a start, 1 or what an earlier time has left, since the solution rises with time. */
+PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins bins, double earlier,
+                                    double *inverse_z)
+{
+    const double certain = histogram->above[bins.first], left = earlier + 0.5 - certain; /* ranks */
     for (;;) {
         const double z = 1 / *inverse_z;
-        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0};
-        for (int i = first; i < histogram->bins; i += PLR_LANES) {
-            lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
-            lanes q = vec_load(table->q + shift + i);
-            lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
+        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, slope = {0};
+        for (int i = bins.first; i < histogram->bins; i += PLR_LANES) {
+            const lanes count = vec_load(histogram->count + i), p = vec_load(bins.p + i), q = vec_load(bins.q + i);
+            const lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
             log_moment += count * vec_rough_log(factor);
             mean += share;
             spread += share * q * inverse;
-            lost += count * vec_load(lost_table + shift + i) * q * inverse;
+            const lanes uncertain = count * q * inverse;
+            lost += vec_load(bins.lost + i) * uncertain;
+            slope += vec_load(bins.hazard + i) * uncertain;
         }
         const double arrivals = vec_sum(mean), variance = vec_sum(spread);
         const double off = arrivals - left;
@@ -72,7 +101,7 @@ PLR_INLINE tail_bound tail_bound_at(const arrival_table *table, const score_hist
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
         const double most_open = log_inverse < 1 ? smaller(earlier + 1, *inverse_z / (M_E * log_inverse)) : 1;
         const double log_chance = vec_sum(log_moment) - (certain - earlier) * log_inverse;
-        return (tail_bound){log_chance + log(rate + most_open), (1 - z) * rate};
+        return (tail_bound){log_chance + log(rate + most_open), (1 - z) * vec_sum(slope)};
     }
 }
 
