@@ -111,9 +111,9 @@ def bucket_log_prob_vjp(
 
     Notes
     -----
-    The error of the gradient is below 1e-10 of its largest term, that of the diagonal below 1e-10 times the number of
-    buckets. A document has one term from its own bucket and one from each bucket before it; both are means under the
-    integrands of ``bucket_log_prob``, at the same nodes.
+    The error of the gradient is below 1e-10 of its largest term. That of the diagonal is below 1e-10 of the same term,
+    or of 1 if this is larger, times the number of buckets. A document has one term from its own bucket and one from
+    each bucket before it; both are means under the integrands of ``bucket_log_prob``, at the same nodes.
 
     Examples
     --------

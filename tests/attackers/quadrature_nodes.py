@@ -52,7 +52,7 @@ class Panel:
         self.eta = largest / np.sqrt(1 + self.v_end**2 / 4 * (1 + largest**2 * b**2 / self.nats))
 
     def _loss(self, t, step, inverse_z):
-        """ln of the bound of the loss after t <= time of the step, its slope, and Newton's 1 / z, as in tail_bound.h."""
+        """ln of the bound of the loss after t <= time of a step, its slope, and Newton's 1 / z, as in tail_bound.h."""
         time = np.exp(step / BINS)
         w, count = self.w[self.w * time < ARRIVED], self.count[self.w * time < ARRIVED]
         x, latest = w * t, w * time

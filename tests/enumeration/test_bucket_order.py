@@ -9,6 +9,7 @@ import mpmath
 import numpy as np
 import pytest
 
+import measured_errors_of_ties as ties
 import plrank_fast as plr
 from plrank_fast import losses, reference
 
@@ -87,6 +88,18 @@ def test_equal_scores(size):
         gradient = plr.bucket_log_prob_vjp(scores, buckets, [1.0])
         assert np.ptp(gradient[:size]) <= 1e-12 * gradient[0]
         assert gradient[:size].sum() == pytest.approx(-gradient[size:].sum(), rel=1e-12)
+
+
+@pytest.mark.parametrize("scores", [np.zeros(10_000), np.random.default_rng(1500).normal(size=1500)])
+def test_second_derivative_of_the_last(scores):
+    """The variance of the arrival time, to which times far from the mode matter. Mutant: nodes that end where the
+    integrand alone is negligible (.7 and 4.3 times the bound)."""
+    for last in (-3.0, -2.5, 0.0, 4.0):
+        gradient, diagonal = plr.bucket_log_prob_vjp(
+            np.append(scores, last), np.append(np.zeros(scores.size, dtype=int), 1), [1.0], hessian=True
+        )
+        expected = ties.bucket((scores - last).astype(np.longdouble), finer=False)[3]
+        assert abs(diagonal[-1] - expected) <= 0.2 * RTOL * max(1.0, -gradient[-1])
 
 
 @pytest.mark.parametrize("gap", [2.0, 4.0, 8.0, 16.0])

@@ -17,7 +17,8 @@
  * axis |g_i(s + i theta)| is at most g_i(r) / cos(theta), and g falls, so the same argument bounds its integral. The
  * sum of these means is at least W / (v + W), the mean that the lightest item, of weight v, would have alone: each
  * further factor grows with s and moves h to the right. The tolerance of the means is a share of that, which is small
- * if P is nearly 1. */
+ * if P is nearly 1. d2 ln P / d (ln W)2 is the variance of tau less 1. |tau^2| is tau(r)^2 / cos(theta)^2, ln tau^2 h is
+ * concave too, and the tolerance of its mean is a share of tau at the mode, which is about 1 plus the sum of all g. */
 #include "losses/tied_bucket.h"
 
 #include <math.h>
@@ -40,6 +41,7 @@ typedef struct {
     double log_lighter; /* sum of what ln(w / W) lacks to -FARTHEST; 1 - exp(-x) is x there */
     double lightest;   /* the least ln(w / W) */
     double least_sum_g; /* lower bound of the mean of the sum of all g */
+    int has_curvature;
     double mode;
     double *node;      /* tau of each node */
     double *mass;      /* share of the integral at each node */
@@ -141,6 +143,7 @@ typedef struct {
     double s[MOST_PLACES], log_h[MOST_PLACES], slope[MOST_PLACES]; /* slope: of ln h */
     double sum_g[MOST_PLACES], sum_q[MOST_PLACES];
     double most[MOST_PLACES]; /* upper bound of the integral of h from a place to the next, or beyond the last */
+    double most_squares[MOST_PLACES]; /* of that of tau^2 h */
     double least; /* lower bound of the integral of h */
 } survey;
 
@@ -182,7 +185,10 @@ static void look_around(const integral *of, double curvature, survey *at)
     }
     at->least = 0; /* the logarithmic mean of the ends of a chord is at least their geometric mean */
     for (int k = 0; k < at->places; k++) {
+        const int last = k == at->places - 1;
         at->most[k] = most_from(at, k);
+        at->most_squares[k] = last ? exp(at->log_h[k] + 2 * at->s[k]) / -(at->slope[k] + 2)
+                                   : at->most[k] * exp(2 * at->s[k + 1]);
         at->least += k > 0 ? (at->s[k] - at->s[k - 1]) * exp(0.5 * (at->log_h[k - 1] + at->log_h[k])) : 0;
     }
 }
@@ -193,16 +199,24 @@ static double longest_step(const integral *of, const survey *at, double theta)
     const double squared = tan(theta) * tan(theta), inverse = 1 / cos(theta), items = (double)of->n;
     const double before = exp(at->log_h[0] + 0.5 * items * log1p(squared));
     lanes most_h = {0}, most_g = {0}; /* g: times h; before the first place, h sum_g is at most h' */
+    lanes most_squares = {0};
     for (int k = 0; k < at->places; k += PLR_LANES) {
         const lanes growth = 0.5 * items * vec_log(1.0 + squared / items * vec_load(at->sum_q + k));
-        const lanes most = vec_load(at->most + k) * vec_exp(vec_min_f64(growth, vec_all(LARGEST_X)));
+        const lanes grown = vec_exp(vec_min_f64(growth, vec_all(LARGEST_X))), most = vec_load(at->most + k) * grown;
         most_h += most;
         most_g += most * vec_load(at->sum_g + k);
+        most_squares += vec_load(at->most_squares + k) * grown;
     }
     const double of_h = before / at->slope[0] + vec_sum(most_h), of_g = before * items + vec_sum(most_g);
     const double wanted = TOLERANCE * at->least;
-    return 2 * M_PI * theta / larger(log1p(2 * of_h * inverse / wanted),
-                                     log1p(2 * of_g * inverse * inverse / (wanted * of->least_sum_g)));
+    double nats = larger(log1p(2 * of_h * inverse / wanted),
+                         log1p(2 * of_g * inverse * inverse / (wanted * of->least_sum_g)));
+    if (of->has_curvature) {
+        const double tau = exp(of->mode), first = exp(2 * at->s[0]);
+        const double of_squares = before / at->slope[0] * first + vec_sum(most_squares);
+        nats = larger(nats, log1p(2 * of_squares * inverse * inverse * inverse / (wanted * tau)));
+    }
+    return 2 * M_PI * theta / nats;
 }
 
 /* Set the nodes; return their spacing on the axis s. */
@@ -211,13 +225,19 @@ static double place_nodes(integral *of, double curvature)
     survey at;
     look_around(of, curvature, &at);
     const double log_lost = log(TOLERANCE * of->least_sum_g * at.least);
-    double begin = -INFINITY, end = INFINITY;
+    const double squares_lost = log(TOLERANCE * at.least) + of->mode;
+    double begin = -INFINITY, end = INFINITY, end_of_squares = of->has_curvature ? INFINITY : -INFINITY;
     for (int k = 0; k < at.places; k++) {
         if (at.slope[k] > 0)
             begin = larger(begin, at.s[k] + (log_lost + log(smaller(1, at.slope[k])) - at.log_h[k]) / at.slope[k]);
         if (at.slope[k] < 0) /* a tangent at the mode bounds neither end */
             end = smaller(end, at.s[k] + (log_lost + log(-at.slope[k]) - at.log_h[k]) / at.slope[k]);
+        const double slope = at.slope[k] + 2;
+        if (slope < 0)
+            end_of_squares = smaller(
+                end_of_squares, at.s[k] + (squares_lost + log(-slope) - at.log_h[k] - 2 * at.s[k]) / slope);
     }
+    end = larger(end, end_of_squares);
     double step = 0, theta = smaller(1.5, 20 / sqrt(curvature));
     for (double other; (other = longest_step(of, &at, theta)) >= step; theta *= 0.8)
         step = other;
@@ -302,7 +322,7 @@ static void solve_bucket(tied_bucket *bucket, double *workspace)
         return;
     }
     const intptr_t n = bucket->n;
-    integral of = {.n = n, .weight = workspace, .inverse = workspace + n, .node = workspace + 2 * n,
+    integral of = {.n = n, .has_curvature = bucket->curvature != NULL, .weight = workspace, .inverse = workspace + n, .node = workspace + 2 * n,
                    .mass = workspace + 2 * n + MOST_NODES};
     set_weights(bucket, &of);
     const double curvature = find_mode(&of), log_peak = begin_at_mode(&of), step = place_nodes(&of, curvature);
