@@ -13,12 +13,13 @@
  * slopes and the sum of q at eight points bound N, the integral and both tails. The plan takes the theta that allows
  * the longest step. The mean of q bounds G, as ln is concave.
  *
- * d ln P / d ln w_i is the mean of g_i = x_i / (exp(x_i) - 1) under h, and minus their sum is d ln P / d ln W. Off the
- * axis |g_i(s + i theta)| is at most g_i(r) / cos(theta), and g falls, so the same argument bounds its integral. The
- * sum of these means is at least W / (v + W), the mean that the lightest item, of weight v, would have alone: each
- * further factor grows with s and moves h to the right. The tolerance of the means is a share of that, which is small
- * if P is nearly 1. d2 ln P / d (ln W)2 is the variance of tau less 1. |tau^2| is tau(r)^2 / cos(theta)^2, ln tau^2 h is
- * concave too, and the tolerance of its mean is a share of tau at the mode, which is about 1 plus the sum of all g. */
+ * d ln P / d ln w_i is the mean of g_i = x_i / (exp(x_i) - 1) under h, and minus their sum is d ln P / d ln W. Off
+ * the axis |g_i(s + i theta)| is at most g_i(r) / cos(theta), and g falls, so the same argument bounds its integral.
+ * The sum of these means is at least W / (v + W), the mean that the lightest item, of weight v, would have alone:
+ * each further factor grows with s and moves h to the right. The tolerance of the means is a share of that, which is
+ * small if P is nearly 1. d2 ln P / d (ln W)2 is the variance of tau less 1. |tau^2| is tau(r)^2 / cos(theta)^2, ln
+ * tau^2 h is concave too, and the tolerance of its mean is a share of tau at the mode, which is about 1 plus the sum
+ * of all g. */
 #include "losses/tied_bucket.h"
 
 #include <math.h>
@@ -322,8 +323,8 @@ static void solve_bucket(tied_bucket *bucket, double *workspace)
         return;
     }
     const intptr_t n = bucket->n;
-    integral of = {.n = n, .has_curvature = bucket->curvature != NULL, .weight = workspace, .inverse = workspace + n, .node = workspace + 2 * n,
-                   .mass = workspace + 2 * n + MOST_NODES};
+    integral of = {.n = n, .has_curvature = bucket->curvature != NULL, .weight = workspace, .inverse = workspace + n,
+                   .node = workspace + 2 * n, .mass = workspace + 2 * n + MOST_NODES};
     set_weights(bucket, &of);
     const double curvature = find_mode(&of), log_peak = begin_at_mode(&of), step = place_nodes(&of, curvature);
     bucket->log_prob = smaller(0, log_peak + log(step * weigh_nodes(bucket, &of)));

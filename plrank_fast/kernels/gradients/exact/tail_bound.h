@@ -49,8 +49,8 @@ PLR_INLINE tail_bins tail_bins_at(const arrival_table *table, const score_histog
                        table->hazard + shift, table->lost[derivatives > 1] + shift};
 }
 
-/* Return the bins at `later` steps, at most one, after a step. Hazards and losses rise with time, so an item's q falls by
- * a factor of e^(-hazard) or more per nat. There is room for p and q. */
+/* Return the bins at `later` steps, at most one, after a step. Hazards and losses rise with time, so q falls by a
+ * factor of e^(-hazard) or more per nat. There is room for p and q. */
 PLR_INLINE tail_bins tail_bins_after(const arrival_table *table, const score_histogram *histogram, int step,
                                      double later, int derivatives, double *p, double *q)
 {
@@ -67,13 +67,14 @@ PLR_INLINE tail_bins tail_bins_after(const arrival_table *table, const score_his
     return between;
 }
 
-/* Return a bound of the loss if time ends now, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N] z^(1-K) for any
- * 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's method lowers
- * it until its next step promises less than half a nat. It solves for a zero of the derivative of E[z^N] z^(1/2-K),
- * since the factor of P(N < K) is constant or falls as 1 / z: sum r / (r + 1 / z) = K - 1/2 with the odds r = p / q. The
- * inverse of this sum over the items that have not certainly arrived is a concave, rising function of 1 / z (a parallel
- * sum of linear ones). So Newton's method for the inverses, from any 1 / z below the solution, rises to it without
- * passing it. *inverse_z is such a start, 1 or what an earlier time has left, since the solution rises with time. */
+/* Return a bound of the loss if time ends now, where `earlier` + 1 = K. By Chernoff, P(N < K) <= E[z^N] z^(1-K) for
+ * any 0 < z <= 1, and (K - N)+ is at most z^(N+1-K) max_(y >= 1) y z^(y-1). Every z gives a bound. Newton's method
+ * lowers it until its next step promises less than half a nat. It solves for a zero of the derivative of E[z^N]
+ * z^(1/2-K), since the factor of P(N < K) is constant or falls as 1 / z: sum r / (r + 1 / z) = K - 1/2 with the odds
+ * r = p / q. The inverse of this sum over the items that have not certainly arrived is a concave, rising function of
+ * 1 / z (a parallel sum of linear ones). So Newton's method for the inverses, from any 1 / z below the solution,
+ * rises to it without passing it. *inverse_z is such a start, 1 or what an earlier time has left, since the solution
+ * rises with time. */
 PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins bins, double earlier,
                                     double *inverse_z)
 {
