@@ -90,8 +90,9 @@ void find_live_time(const arrival_table *table, const score_histogram *histogram
                 loss = tail_bound_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), earlier,
                                      &inverse_z);
             if (loss.log_loss < log_cut) {
-                const double after = steps_to_cut(table, histogram, gains, step - 1, before, loss, log_cut, inverse_before);
-                live->end = (step - 1 + after) / BINS_PER_NAT;
+                const double steps =
+                    steps_to_cut(table, histogram, gains, step - 1, before, loss, log_cut, inverse_before);
+                live->end = (step - 1 + steps) / BINS_PER_NAT;
                 live->ended = live->end < last;
                 break;
             }
