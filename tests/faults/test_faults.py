@@ -84,142 +84,99 @@ FIVE = np.zeros(5)
 METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "success", "err", "rbp")
 
 
+BY_QID = "become offsets by offsets_from_qid(qid)"
+VALUE_ERRORS = [
+    (
+        lambda: plr.pl_rank_3(SCORES, [0.0, 1.0, np.nan, 0.0, np.nan], WEIGHTS),
+        "relevance must be finite, got nan at index 2",
+    ),
+    *(
+        (lambda bad=bad: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, rankings=bad), message)
+        for bad, message in [
+            ([[0, 1, -3]], "rankings must hold items 0 to 4, got -3 at (sample 0, rank 2)"),
+            ([[0, 1, 2], [0, 5, 1]], "rankings must hold items 0 to 4, got 5 at (sample 1, rank 1)"),
+            ([[0, 1, 0]], "rankings must not repeat an item, got 0 at (sample 0, rank 2)"),
+            (
+                np.array([[0, 1, 2**32]], dtype=np.uint64),
+                "rankings must hold items 0 to 4, got 4294967296 at (sample 0, rank 2)",
+            ),
+        ]
+    ),
+    (
+        lambda: plr.ndcg(SCORES, RELEVANCE, 7),
+        "rank_weights must be 1-dimensional or 2-dimensional, got shape (): pass an array of weights, such as "
+        "dcg_weights(7) for the DCG of the first 7 ranks",
+    ),
+    (lambda: plr.dcg(SCORES, RELEVANCE, 0.5), "such as dcg_weights(10) for the DCG of the first 10 ranks"),
+    *(
+        (lambda bad=bad: plr.dcg(FIVE, FIVE, [1.0], offsets=bad), f"number of documents, 5, got {message}")
+        for bad, message in [
+            ([3, 2], "3 and 2: sizes of queries become offsets by offsets_from_group(sizes)"),
+            ([7, 7, 7, 8, 8], "7 and 8: identifiers of queries, one for each document, " + BY_QID),
+            ([0, 0, 0, 1, 1], "0 and 1: identifiers of queries, one for each document, " + BY_QID),
+            ([3, 5], "3 and 5: ends of queries become offsets by numpy.append(0, ends)"),
+            ([30, 33, 35], "30 and 35: for a part of a batch pass offsets - offsets[0]"),
+        ]
+    ),
+    (lambda: plr.pl_rank_3(FIVE, FIVE), "rank_weights must be given, such as plrank_fast.dcg_weights(10), got None"),
+    (
+        lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
+        "offsets must hold integers, got dtype float64: cast it, offsets.astype(int)",
+    ),
+    (
+        lambda: plr.offsets_from_group(None),
+        "sizes must be given: set the group or the qid of the data set first, got None",
+    ),
+    (
+        lambda: plr.dcg(np.zeros((5, 1)), FIVE, [1.0]),
+        "scores must be 1-dimensional, got shape (5, 1): pass scores.ravel()",
+    ),
+    (
+        lambda: plr.dcg(FIVE, np.zeros((2, 4)), [1.0]),
+        "relevance must be 1-dimensional, got shape (2, 4): if its rows are queries, pass relevance[mask] with "
+        "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))",
+    ),
+    (lambda: generate("mslr", seed=-1), "seed must be at least 0, got -1"),
+]
+TYPE_ERRORS = [
+    (
+        lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
+        "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
+    ),
+    (lambda: plr.ndcg(FIVE, FIVE, k=1), "ndcg() got an unexpected keyword argument 'k': pass cutoff=k"),
+    (lambda: plr.losses.list_mle(FIVE, FIVE, k=1), "list_mle() got an unexpected keyword argument 'k': pass cutoff=k"),
+    (
+        lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
+        "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
+    ),
+    (
+        lambda: plr.pl_rank_2(FIVE, FIVE),
+        "pl_rank_2() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
+    ),
+    (
+        lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
+        "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)",
+    ),
+    (lambda: plr.ndcg(FIVE, FIVE, colour=1), "ndcg() got an unexpected keyword argument 'colour'"),
+    (
+        lambda: plr.dcg(Bfloat16Tensor(), FIVE, [1.0]),
+        "scores cannot be read as an array: Got unsupported ScalarType BFloat16: cast it, scores.float()",
+    ),
+    (
+        lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
+        "n_samples must be an integer, got np.float64(20.0): pass 20",
+    ),
+    (lambda: plr.dcg_weights(2.5), "cutoff must be an integer, got 2.5"),
+    (lambda: generate("mslr", 3.0), "n_queries must be an integer, got 3.0: pass 3"),
+    (lambda: generate("mslr", n_features=3.5), "n_features must be an integer, got 3.5"),
+]
+
+
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
-    [
-        (
-            lambda: plr.pl_rank_3(SCORES, [0.0, 1.0, np.nan, 0.0, np.nan], WEIGHTS),
-            ValueError,
-            "relevance must be finite, got nan at index 2",
-        ),
-        *(
-            (lambda bad=bad: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, rankings=bad), ValueError, message)
-            for bad, message in [
-                ([[0, 1, -3]], "rankings must hold items 0 to 4, got -3 at (sample 0, rank 2)"),
-                ([[0, 1, 2], [0, 5, 1]], "rankings must hold items 0 to 4, got 5 at (sample 1, rank 1)"),
-                ([[0, 1, 0]], "rankings must not repeat an item, got 0 at (sample 0, rank 2)"),
-                (
-                    np.array([[0, 1, 2**32]], dtype=np.uint64),
-                    "rankings must hold items 0 to 4, got 4294967296 at (sample 0, rank 2)",
-                ),
-            ]
-        ),
-        (
-            lambda: plr.ndcg(SCORES, RELEVANCE, 7),
-            ValueError,
-            "rank_weights must be 1-dimensional or 2-dimensional, got shape (): pass an array of weights, such as "
-            "dcg_weights(7) for the DCG of the first 7 ranks",
-        ),
-        (
-            lambda: plr.dcg(SCORES, RELEVANCE, 0.5),
-            ValueError,
-            "such as dcg_weights(10) for the DCG of the first 10 ranks",
-        ),
-        (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[3, 2]),
-            ValueError,
-            "number of documents, 5, got 3 and 2: sizes of queries become offsets by offsets_from_group(sizes)",
-        ),
-        (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[7, 7, 7, 8, 8]),
-            ValueError,
-            "number of documents, 5, got 7 and 8: identifiers of queries, one for each document, become offsets by "
-            "offsets_from_qid(qid)",
-        ),
-        (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0, 0, 0, 1, 1]),
-            ValueError,
-            "number of documents, 5, got 0 and 1: identifiers of queries, one for each document, "
-            "become offsets by offsets_from_qid(qid)",
-        ),
-        (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[3, 5]),
-            ValueError,
-            "number of documents, 5, got 3 and 5: ends of queries become offsets by numpy.append(0, ends)",
-        ),
-        (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[30, 33, 35]),
-            ValueError,
-            "number of documents, 5, got 30 and 35: for a part of a batch pass offsets - offsets[0]",
-        ),
-        (
-            lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
-            TypeError,
-            "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
-        ),
-        (
-            lambda: plr.ndcg(FIVE, FIVE, k=1),
-            TypeError,
-            "ndcg() got an unexpected keyword argument 'k': pass cutoff=k",
-        ),
-        (
-            lambda: plr.losses.list_mle(FIVE, FIVE, k=1),
-            TypeError,
-            "list_mle() got an unexpected keyword argument 'k': pass cutoff=k",
-        ),
-        (
-            lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
-            TypeError,
-            "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
-        ),
-        (
-            lambda: plr.pl_rank_3(FIVE, FIVE),
-            ValueError,
-            "rank_weights must be given, such as plrank_fast.dcg_weights(10), got None",
-        ),
-        (
-            lambda: plr.pl_rank_2(FIVE, FIVE),
-            TypeError,
-            "pl_rank_2() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
-        ),
-        (
-            lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
-            TypeError,
-            "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)",
-        ),
-        (
-            lambda: plr.ndcg(FIVE, FIVE, colour=1),
-            TypeError,
-            "ndcg() got an unexpected keyword argument 'colour'",
-        ),
-        (
-            lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
-            ValueError,
-            "offsets must hold integers, got dtype float64: cast it, offsets.astype(int)",
-        ),
-        (
-            lambda: plr.offsets_from_group(None),
-            ValueError,
-            "sizes must be given: set the group or the qid of the data set first, got None",
-        ),
-        (
-            lambda: plr.dcg(np.zeros((5, 1)), FIVE, [1.0]),
-            ValueError,
-            "scores must be 1-dimensional, got shape (5, 1): pass scores.ravel()",
-        ),
-        (
-            lambda: plr.dcg(FIVE, np.zeros((2, 4)), [1.0]),
-            ValueError,
-            "relevance must be 1-dimensional, got shape (2, 4): if its rows are queries, pass relevance[mask] with "
-            "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))",
-        ),
-        (
-            lambda: plr.dcg(Bfloat16Tensor(), FIVE, [1.0]),
-            TypeError,
-            "scores cannot be read as an array: Got unsupported ScalarType BFloat16: cast it, scores.float()",
-        ),
-        (
-            lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
-            TypeError,
-            "n_samples must be an integer, got np.float64(20.0): pass 20",
-        ),
-        (lambda: plr.dcg_weights(2.5), TypeError, "cutoff must be an integer, got 2.5"),
-        (lambda: generate("mslr", 3.0), TypeError, "n_queries must be an integer, got 3.0: pass 3"),
-        (lambda: generate("mslr", n_features=3.5), TypeError, "n_features must be an integer, got 3.5"),
-        (lambda: generate("mslr", seed=-1), ValueError, "seed must be at least 0, got -1"),
-    ],
+    ("error", "call", "message"),
+    [*((ValueError, *row) for row in VALUE_ERRORS), *((TypeError, *row) for row in TYPE_ERRORS)],
 )
-def test_messages_say_what_to_do(call, error, message):
+def test_messages_say_what_to_do(error, call, message):
     """Mutant of each: the message without its advice."""
     with pytest.raises(error, match=re.escape(message) + "$"):
         call()
