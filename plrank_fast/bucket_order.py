@@ -44,7 +44,7 @@ def bucket_log_prob(
 
     .. math:: \ln P = \sum_{m < M} \ln \int_0^1 \prod_{i \in B_m} \left(1 - u^{w_i / W_m}\right) du
 
-    One integral sums all n! orders of n tied documents. The cost is O(D log D), and 24 to 64 exponentials a document.
+    One integral sums all n! orders of n tied documents. The cost is O(D log D), and 24 to 96 exponentials a document.
     The error is below 1e-10 of max(1, abs(ln P)) at any distance of the scores. The integrands are log-concave in the
     logarithm of the arrival time, and the nodes of each integral follow from a bound on its error, so no constant is
     fitted.

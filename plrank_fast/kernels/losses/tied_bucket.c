@@ -42,7 +42,6 @@ typedef struct {
     double log_lighter; /* sum of what ln(w / W) lacks to -FARTHEST; 1 - exp(-x) is x there */
     double lightest;   /* the least ln(w / W) */
     double least_sum_g; /* lower bound of the mean of the sum of all g */
-    int has_curvature;
     double mode;
     double *node;      /* tau of each node */
     double *mass;      /* share of the integral at each node */
@@ -210,14 +209,11 @@ static double longest_step(const integral *of, const survey *at, double theta)
     }
     const double of_h = before / at->slope[0] + vec_sum(most_h), of_g = before * items + vec_sum(most_g);
     const double wanted = TOLERANCE * at->least;
-    double nats = larger(log1p(2 * of_h * inverse / wanted),
-                         log1p(2 * of_g * inverse * inverse / (wanted * of->least_sum_g)));
-    if (of->has_curvature) {
-        const double tau = exp(of->mode), first = exp(2 * at->s[0]);
-        const double of_squares = before / at->slope[0] * first + vec_sum(most_squares);
-        nats = larger(nats, log1p(2 * of_squares * inverse * inverse * inverse / (wanted * tau)));
-    }
-    return 2 * M_PI * theta / nats;
+    const double of_squares = before / at->slope[0] * exp(2 * at->s[0]) + vec_sum(most_squares);
+    const double nats = larger(log1p(2 * of_h * inverse / wanted),
+                               log1p(2 * of_g * inverse * inverse / (wanted * of->least_sum_g)));
+    return 2 * M_PI * theta /
+           larger(nats, log1p(2 * of_squares * inverse * inverse * inverse / (wanted * exp(of->mode))));
 }
 
 /* Set the nodes; return their spacing on the axis s. */
@@ -227,7 +223,7 @@ static double place_nodes(integral *of, double curvature)
     look_around(of, curvature, &at);
     const double log_lost = log(TOLERANCE * of->least_sum_g * at.least);
     const double squares_lost = log(TOLERANCE * at.least) + of->mode;
-    double begin = -INFINITY, end = INFINITY, end_of_squares = of->has_curvature ? INFINITY : -INFINITY;
+    double begin = -INFINITY, end = INFINITY, end_of_squares = INFINITY;
     for (int k = 0; k < at.places; k++) {
         if (at.slope[k] > 0)
             begin = larger(begin, at.s[k] + (log_lost + log(smaller(1, at.slope[k])) - at.log_h[k]) / at.slope[k]);
@@ -323,8 +319,8 @@ static void solve_bucket(tied_bucket *bucket, double *workspace)
         return;
     }
     const intptr_t n = bucket->n;
-    integral of = {.n = n, .has_curvature = bucket->curvature != NULL, .weight = workspace, .inverse = workspace + n,
-                   .node = workspace + 2 * n, .mass = workspace + 2 * n + MOST_NODES};
+    integral of = {.n = n, .weight = workspace, .inverse = workspace + n, .node = workspace + 2 * n,
+                   .mass = workspace + 2 * n + MOST_NODES};
     set_weights(bucket, &of);
     const double curvature = find_mode(&of), log_peak = begin_at_mode(&of), step = place_nodes(&of, curvature);
     bucket->log_prob = smaller(0, log_peak + log(step * weigh_nodes(bucket, &of)));
