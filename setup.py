@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import functools
 import gzip
+import itertools
 import json
 import os
 import platform
@@ -152,7 +153,13 @@ class BuildKernels(build_ext):
         for extension in self.extensions:
             extension.sources = sources[extension.name]
         self.extensions.sort(key=lambda extension: -len(kernels_of(extension)))
+        folder = self.build_lib
+        if self.editable_mode:  # its folders are temporary ones, in which nothing would be up to date
+            ordinary = self.distribution.get_command_class("build")(self.distribution)
+            ordinary.ensure_finalized()
+            self.build_lib, self.build_temp = ordinary.build_lib, ordinary.build_temp
         super().run()
+        self.build_lib = folder
 
     def build_extensions(self) -> None:
         """Compile the kernels, then the modules they are linked into."""
@@ -161,6 +168,7 @@ class BuildKernels(build_ext):
         kinds = os.environ.get("PLRANK_FAST_SANITIZE")
         sanitize = [f"-fsanitize={kinds}", *SANITIZED_FLAGS] if kinds else []
         have = [f"-DPLR_HAVE_{level.upper()}=1" for level in self.levels]
+        self.kernel_flags = [*KERNEL_FLAGS, *openmp_compile, *sanitize]
         info = {
             "compiler": self.compiler_version(),
             "flags": " ".join([*MODULE_FLAGS, *openmp_compile, *sanitize]),
@@ -168,47 +176,53 @@ class BuildKernels(build_ext):
             "openmp": bool(openmp_compile),
             "checked": CHECKED,
         }
-        self.forget_other_builds(json.dumps(info))
+        levels = {level: LEVEL_FLAGS[level] for level in self.levels}
+        self.switches = json.dumps([info, self.compiler.compiler_so, self.kernel_flags, levels])
         for extension in self.extensions:
             extension.extra_compile_args = [*MODULE_FLAGS, *openmp_compile, *sanitize, *have]
             extension.extra_link_args = [*openmp_link, *sanitize]
             if extension.name.endswith(".simd"):
                 extension.define_macros.append(("PLR_BUILD_INFO", json.dumps(json.dumps(info))))
-        self.kernel_flags = [*openmp_compile, *sanitize]
+            self.forget_other_switches(extension)
+        self.stale = [extension.name for extension in self.extensions if self.is_stale(extension)]
+        self.number = itertools.count(1)
         super().build_extensions()
 
-    def forget_other_builds(self, info: str) -> None:
-        """Remove all modules and objects unless the module that says how it was compiled says the same."""
-        paths = {extension.name: Path(self.get_ext_fullpath(extension.name)) for extension in self.extensions}
-        simd = paths.get("plrank_fast._core.runtime.simd")
-        if simd and not (simd.exists() and info.encode() in simd.read_bytes()):
-            for name, path in paths.items():
-                path.unlink(missing_ok=True)
-                shutil.rmtree(os.path.join(self.build_temp, name), ignore_errors=True)
+    def forget_other_switches(self, extension: Extension) -> None:
+        """Remove the objects and the module unless they were compiled with the present switches, and record these."""
+        record = Path(self.build_temp, extension.name, "switches.json")
+        if not (record.exists() and record.read_text() == self.switches):
+            shutil.rmtree(record.parent, ignore_errors=True)
+            Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
+            record.parent.mkdir(parents=True)
+            record.write_text(self.switches)
+
+    def is_stale(self, extension: Extension) -> bool:
+        """Whether anything that a module is made of has changed since it was compiled."""
+        path = self.get_ext_fullpath(extension.name)
+        return bool(self.force or newer_group([*extension.sources, *extension.depends], path, "newer"))
 
     def build_extension(self, extension: Extension) -> None:
         """Compile the kernels of one module, then the module, if anything it is made of has changed."""
-        if self.force or newer_group(
-            [*extension.sources, *extension.depends], self.get_ext_fullpath(extension.name), "newer"
-        ):
-            print(f"compiling {extension.name}", flush=True)
+        if extension.name in self.stale:
+            print(f"compiling {next(self.number)} of {len(self.stale)}: {extension.name}", flush=True)
             for source in kernels_of(extension):
-                extension.extra_objects += self.compile_kernel(source, extension, self.kernel_flags)
+                extension.extra_objects += self.compile_kernel(source, extension)
         super().build_extension(extension)
 
-    def compile_kernel(self, source: str, extension: Extension, flags: list[str]) -> list[str]:
+    def compile_kernel(self, source: str, extension: Extension) -> list[str]:
         """Compile one kernel source for every level where a file that it reads has changed; return the objects."""
         path, objects = KERNELS / source, []
         for level in self.levels:
             folder = os.path.join(self.build_temp, extension.name, level)
             expected = self.compiler.object_filenames([str(path)], output_dir=folder)
             define = [f"-DPLR_ISA={level}", f"-DPLR_ISA_{level.upper()}=1"]
-            if self.force or newer_group([*map(str, files_read(path)), "setup.py"], expected[0], "newer"):
+            if self.force or newer_group(list(map(str, files_read(path))), expected[0], "newer"):
                 self.compiler.compile(
                     [str(path)],
                     output_dir=folder,
                     include_dirs=[str(KERNELS)],
-                    extra_postargs=[*KERNEL_FLAGS, *LEVEL_FLAGS[level], *define, *flags],
+                    extra_postargs=[*self.kernel_flags, *LEVEL_FLAGS[level], *define],
                 )
             objects += expected
         return objects
@@ -309,7 +323,7 @@ def extension(module: str, kernel_sources: list[str]) -> Extension:
         "plrank_fast." + module.replace("/", "."),
         [str(sources[0])],
         include_dirs=[str(KERNELS), str(INCLUDE)],
-        depends=[*sorted(map(str, read)), "setup.py"],
+        depends=sorted(map(str, read)),
     )
 
 

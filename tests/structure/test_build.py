@@ -3,6 +3,7 @@
 import json
 import os
 import runpy
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -32,6 +33,7 @@ ONE = {"MODULES": "_core/losses/likelihood"}
 TWO = {"MODULES": "_core/runtime/simd _core/losses/likelihood", "LEVELS": "baseline"}
 BUILDS = {  # the first word is the folder
     "avx2": {**ONE, "LEVELS": "avx2"},
+    "avx2 less": {**ONE, "LEVELS": "baseline"},
     "unknown_level": {**ONE, "LEVELS": "avx2 neon"},
     "unknown_module": {"MODULES": "_core/losses/pair"},
     "plain": TWO,
@@ -42,6 +44,7 @@ BUILDS = {  # the first word is the folder
     "no_avx512": {**ONE, "LEVELS": " "},
     "no_avx512 named": {**ONE, "LEVELS": "avx2 avx512"},
 }
+IN_A_COPY = {"in_place": TWO, "in_place touched": TWO, "editable": TWO}
 # In one process, as the time of a build that compiles nothing is that of importing Cython.
 PROGRAM = """
 import json, os, runpy, sys
@@ -50,7 +53,10 @@ folder, others = Path(sys.argv[1]), {name: value for name, value in os.environ.i
 log = folder / "compiler.log"
 for name, switches in json.loads(sys.argv[2]).items():
     target = folder / name.split()[0]
-    sys.argv[1:] = ["-q", "build_ext", "--build-lib", str(target), "--build-temp", str(target)]
+    if name == "in_place touched":
+        os.utime("setup.py")
+    command = ["build_ext", "--build-lib", str(target), "--build-temp", str(target)]
+    sys.argv[1:] = ["-q", *{"in_place": ["build_ext", "--inplace"], "editable": ["editable_wheel"]}.get(name.split()[0], command)]
     os.environ.clear()
     os.environ.update(others, CC=str(folder / "compiler"))
     os.environ.update({f"PLRANK_FAST_{switch}": value for switch, value in switches.items()})
@@ -71,13 +77,17 @@ for name, switches in json.loads(sys.argv[2]).items():
 @pytest.fixture(scope="module")
 def told(tmp_path_factory):
     """Return the compiler's commands in each build, without questions about itself, or the refusal."""
-    folder = tmp_path_factory.mktemp("build")
+    folder, copy = tmp_path_factory.mktemp("build"), tmp_path_factory.mktemp("copy")
+    shutil.copytree(ROOT / "plrank_fast", copy / "plrank_fast", ignore=shutil.ignore_patterns("*.so", "__pycache__"))
+    for name in ("setup.py", "pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy2(ROOT / name, copy)
     compiler = folder / "compiler"
     compiler.write_text(COMPILER)
     compiler.chmod(0o755)
-    command = [sys.executable, "-c", PROGRAM, folder, json.dumps(BUILDS)]
-    answers = {}
-    printed = subprocess.run(command, cwd=ROOT, check=True, text=True, capture_output=True).stdout.splitlines()
+    answers, printed = {}, []
+    for where, builds in ((ROOT, BUILDS), (copy, IN_A_COPY)):
+        command = [sys.executable, "-c", PROGRAM, folder, json.dumps(builds)]
+        printed += subprocess.run(command, cwd=where, check=True, text=True, capture_output=True).stdout.splitlines()
     for line in (line for line in printed if line.startswith('["')):
         name, refusal, commands = json.loads(line)
         commands = [one.split() for one in commands if "probe" not in one and "--version" not in one]
@@ -118,12 +128,20 @@ def test_unknown_names_are_refused(told):
 
 
 def test_what_was_compiled_with_other_switches_is_compiled_again(told):
-    """But nothing twice. Mutants: a change of switches not seen, or seen in the module itself only, or always."""
+    """But nothing twice, though ``setup.py`` has changed otherwise. Mutants: a change of switches not seen, or seen in
+    the module itself only, or where ``simd`` is built only; always; modules that depend on ``setup.py``."""
     assert words(told["plain"], "-DPLR_ISA=") == ["baseline"] * 2
-    assert told["plain again"] == told["plain sanitized again"] == []
+    assert told["plain again"] == told["plain sanitized again"] == told["in_place touched"] == []
     sanitized = told["plain sanitized"]
     assert len([command for command in sanitized if "-c" in command]) == 4
     assert all("-fsanitize=address,undefined" in command for command in sanitized)
+    assert words(told["avx2 less"], "-DPLR_ISA=") == ["baseline"]
+
+
+def test_editable_installation_takes_what_was_compiled_in_place(told):
+    """Mutant: pip's temporary folders, in which nothing is up to date."""
+    assert words(told["in_place"], "-DPLR_ISA=") == ["baseline"] * 2
+    assert told["editable"] == []
 
 
 @pytest.fixture(scope="module")
