@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
-from plrank_fast.sampling import ranking_log_prob, ranking_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray
 from plrank_fast.validation.parameters import documented, with_parameters
 
@@ -25,7 +24,8 @@ def bucket_log_prob(
     buckets : array_like of int, shape (n_docs,)
         The bucket of each document, up to 2**53 in magnitude. Documents of a smaller number come first, and the order
         of documents with the same number is unknown: minus the labels, or 0 for the documents that were shown and 1 for
-        the rest.
+        the rest. The log-probability is -inf, without a gradient, if a document with the score -inf comes before one
+        with a finite score; otherwise documents with the score -inf do not count.
 
     Returns
     -------
@@ -122,7 +122,7 @@ def bucket_log_prob_vjp(
     array([ 2.5, 2.5, -5. ])
     """
     wanted = validation.flag(hessian, "hessian")
-    offsets_ = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
+    offsets_ = validation.query_offsets(offsets, validation.real_array(scores, "scores", minus_infinity=True).size)
     factors = validation.one_entry_each(
         validation.real_array(cotangent, "cotangent"), "cotangent", offsets_.size - 1, "queries"
     )
@@ -154,29 +154,22 @@ def of_orders(
     return bucket_log_prob_vjp(rows, numbers, cotangent.reshape(-1), **batch).reshape(buckets.shape)
 
 
-def log_prob_of_rows(
-    scores: FloatArray, rankings: IntArray, tied: bool, cotangent: FloatArray | None = None
-) -> FloatArray:
-    """Compute log-probabilities, (n_queries, n_rankings), of rankings by rows of scores, (n_queries, n_items).
-
-    Rankings that are ``tied`` are the buckets of all items. With a ``cotangent`` of the shape of the result, compute
-    the gradient of the sum of the products by the scores.
-    """
-    if tied:
-        values = of_orders(scores[:, np.newaxis], rankings, cotangent)
-        return values if cotangent is None else values.sum(axis=1)
-    rows, offsets = scores.reshape(-1), np.arange(len(scores) + 1) * scores.shape[1]
-    if cotangent is None:
-        return ranking_log_prob(rows, rankings, offsets=offsets)
-    return ranking_log_prob_vjp(rows, rankings, cotangent, offsets=offsets).reshape(scores.shape)
-
-
 def negative_log_likelihood(
     scores: ArrayLike, buckets: ArrayLike, offsets: ArrayLike | None, n_threads: int | None, derivatives: int
 ) -> tuple[FloatArray, ...]:
     """Compute the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
-    scores_ = validation.real_array(scores, "scores")
+    scores_ = validation.real_array(scores, "scores", minus_infinity=True)
     labels = -validation.whole_numbers(validation.of_documents(buckets, "buckets", scores_), "buckets").astype(float)
-    return _losses.evaluate(
-        "bucket_order", scores_, labels, offsets, n_threads, None, 1.0, False, n_derivatives=derivatives
+    kept, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores_, offsets)
+    of_kept = labels if possible is None else labels[possible]
+    loss, *slopes = _losses.evaluate(
+        "bucket_order", kept, of_kept, starts, n_threads, None, 1.0, False, n_derivatives=derivatives
     )
+    if possible is not None:
+        last = np.full(loss.size, np.inf)
+        np.minimum.at(last, np.repeat(np.arange(loss.size), np.diff(starts)), of_kept)
+        query = np.repeat(np.arange(loss.size), np.diff(offsets_))
+        early = np.bincount(query, (scores_ == -np.inf) & (labels > last[query]), loss.size) > 0.0
+        loss[early] = np.inf
+        slopes = [validation.of_all_items(slope, possible, offsets_) * ~early[query] for slope in slopes[:derivatives]]
+    return loss, *slopes

@@ -45,8 +45,10 @@ class PlackettLuce:
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
-        Log-weights, the documents of all queries one after another; finite. (TensorFlow Probability's distribution of
-        this name takes the weights, exp(score).)
+        Log-weights, the documents of all queries one after another; finite, or -inf for weight 0. A document of weight
+        0 is treated as if its query did not have it: rankings end, with -1, after the others, one that holds it has
+        log-probability -inf, and its marginals are 0. (TensorFlow Probability's distribution of this name takes the
+        weights, exp(score).)
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start. By default there is a single query, and rankings have no axis of queries.
     n_threads : int, optional
@@ -71,8 +73,10 @@ class PlackettLuce:
     """
 
     def __init__(self, scores: ArrayLike, offsets: ArrayLike | None = None, *, n_threads: int | None = None) -> None:
-        self.scores = validation.real_array(scores, "scores")
-        self.offsets = validation.query_offsets(offsets, self.scores.size)
+        self.scores = validation.real_array(scores, "scores", minus_infinity=True)
+        self._finite, self._starts, self._possible, self.offsets = validation.items_that_can_be_drawn(
+            self.scores, offsets
+        )
         self.scores.flags.writeable = self.offsets.flags.writeable = False
         self.n_threads = validation.threads(n_threads)
         self._as_given: IntArray | None = None if offsets is None else self.offsets
@@ -160,10 +164,11 @@ class PlackettLuce:
             Padded with -1 where a query is shorter. The mode of a prefix is the prefix of the mode.
         """
         ranks = self._ranks(cutoff)
-        lengths = np.diff(self.offsets)
+        lengths = np.diff(self._starts)
         query = np.repeat(np.arange(lengths.size), lengths)
-        order = np.lexsort((-self.scores, query)) - self.offsets[query]  # stable: ties stay in the order of numbers
-        rank = np.arange(order.size) - self.offsets[query]
+        order = np.lexsort((-self._finite, query))  # stable: ties stay in the order of numbers
+        order = (order if self._possible is None else self._possible[order]) - self.offsets[query]
+        rank = np.arange(order.size) - self._starts[query]
         rankings = np.full((lengths.size, ranks), -1, dtype=np.int32)
         kept = rank < ranks
         rankings[query[kept], rank[kept]] = order[kept]
@@ -179,7 +184,8 @@ class PlackettLuce:
             Probabilities, exact to within 1e-8.
         """
         ranks = self._ranks(cutoff)
-        return probabilities.rank_probabilities(self.scores, ranks, offsets=self.offsets, n_threads=self.n_threads)
+        values = probabilities.rank_probabilities(self._finite, ranks, offsets=self._starts, n_threads=self.n_threads)
+        return validation.of_all_items(values, self._possible, self.offsets)
 
     @documented
     def exposure(self, rank_weights: ArrayLike) -> FloatArray:
@@ -190,7 +196,8 @@ class PlackettLuce:
         ndarray, shape (n_docs,), float64
             Exposure of each document, exact to within 1e-8 of the sum of the absolute rank weights.
         """
-        return probabilities.exposure(self.scores, rank_weights, offsets=self.offsets, n_threads=self.n_threads)
+        values = probabilities.exposure(self._finite, rank_weights, offsets=self._starts, n_threads=self.n_threads)
+        return validation.of_all_items(values, self._possible, self.offsets)
 
     @documented
     def entropy(self, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None) -> SampledValue:
@@ -225,7 +232,7 @@ class PlackettLuce:
 
         KL(self || other) = E[log pi(y) - log pi_other(y)] with y drawn from this distribution. It is the expected sum
         of the divergences of the choices at each rank, so that every term is at least 0 and the result is exact for a
-        cutoff of 1.
+        cutoff of 1. It is infinite where a document of positive weight has weight 0 in ``other``.
 
         Parameters
         ----------
@@ -237,7 +244,7 @@ class PlackettLuce:
         return self._mean_over_choices(other.scores, cutoff, n_samples, rng)
 
     def _ranks(self, cutoff: int | None) -> int:
-        return validation.ranks_that_count(cutoff, validation.longest_list(self.offsets))
+        return validation.ranks_that_count(cutoff, validation.longest_list(self._starts))
 
     def _mean_over_choices(
         self, other_scores: FloatArray | None, cutoff: int | None, n_samples: int, rng: RandomState
@@ -250,13 +257,20 @@ class PlackettLuce:
         n_samples = validation.count(n_samples, "n_samples", 2)
         seeds = validation.seed_sequence(rng).spawn(3)
         value, error = np.zeros(self.n_queries), np.zeros(self.n_queries)
+        infinite = np.zeros(self.n_queries, dtype=bool)
         for query in np.flatnonzero(np.diff(self.offsets) > 1).tolist():
             part = slice(self.offsets[query], self.offsets[query + 1])
             scores, others = self.scores[part], None if other_scores is None else other_scores[part]
-            n_ranks = min(ranks, scores.size)
+            kept = (scores if others is None else others) > -np.inf  # all from which one of the two draws
+            n_possible = int(np.count_nonzero(scores > -np.inf))
+            n_ranks = min(ranks, n_possible)
             if n_ranks == 0:
                 continue
-            mode = np.argsort(-scores, kind="stable").astype(np.int32)
+            if (scores[~kept] > -np.inf).any():
+                infinite[query] = True
+                continue
+            scores, others = scores[kept], None if others is None else others[kept]
+            mode = np.argsort(-scores, kind="stable")[:n_possible].astype(np.int32)
             leaving = _chances_to_leave(scores[mode], n_ranks - 1)
             at_mode = _sums_over_choices(scores, others, mode[np.newaxis, : n_ranks - 1], n_ranks)[0]
             left = leaving.sum()
@@ -279,7 +293,8 @@ class PlackettLuce:
             most = _most_sums_differ(scores, others, n_ranks)
             value[query], error[query] = _mean_of_draws(sums - at_mode, rows, scores, left, most)
             value[query] += at_mode
-        return SampledValue(validation.representable(value, "scores"), error)
+        validation.representable(value, "scores")
+        return SampledValue(np.where(infinite, np.inf, value), error)
 
 
 def _most_sums_differ(scores: FloatArray, others: FloatArray | None, n_ranks: int) -> float:
@@ -344,7 +359,7 @@ def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest:
 
     The order of a subset of items in a Plackett-Luce ranking is a Plackett-Luce ranking of the subset.
     """
-    position = np.empty(mode.size, dtype=np.int64)
+    position = np.empty(mode.max() + 1, dtype=np.int64)
     position[mode] = np.arange(mode.size)
     rows, columns, rank = np.arange(rank.size), np.arange(first.shape[1] - 1), rank[:, np.newaxis]
     other = first[rows, np.argmax(position[first] > rank, axis=1)][:, np.newaxis]

@@ -16,11 +16,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._adapters.expected_loss import documented, expected_loss, loss_options
-from plrank_fast._adapters.layouts import count_queries, offsets_of_rows
+from plrank_fast._adapters.layouts import count_queries
+from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.bucket_order import log_prob_of_rows
-from plrank_fast.sampling import sample_rankings as _sample_rankings
 from plrank_fast.validation.parameters import with_parameters
 
 jax = import_extra("jax", "jax")
@@ -264,7 +263,8 @@ class PlackettLuce:
     Parameters
     ----------
     scores : array, shape (..., n_items)
-        Log-weights, of any floating dtype; the axes before the last are the batch.
+        Log-weights, of any floating dtype; the axes before the last are the batch. An item with the score -inf has
+        weight 0, as an action that is masked: no ranking holds it.
     cutoff : int, optional
         Ranks of a ranking, K; all items by default.
 
@@ -277,7 +277,8 @@ class PlackettLuce:
 
     Notes
     -----
-    Computations are on the CPU in float64. ``plrank_fast.PlackettLuce`` takes queries of different lengths, and has
+    Computations are on the CPU in float64. Rankings drawn end, with -1, after the items of positive weight where these
+    are fewer than ``cutoff``. ``plrank_fast.PlackettLuce`` takes queries of different lengths, and has
     marginals, and standard errors of entropy and divergence.
 
     Examples
@@ -338,7 +339,8 @@ class PlackettLuce:
         Parameters
         ----------
         rankings : array of int, shape (..., length)
-            The axes before the last broadcast against the batch. A ranking may end early, with -1 after its last item.
+            Rankings of at most ``cutoff`` ranks; the axes before the last broadcast against the batch. A ranking may
+            end early, with -1 after its last item, and one that holds an item of weight 0 has -inf and no gradient.
         buckets : array of int, shape (..., n_items)
             In place of rankings: items of a smaller number come first, in any order among those of the same number. A
             set that comes first has 0 for its members and 1 for the rest.
@@ -355,6 +357,8 @@ class PlackettLuce:
         if tied:
             same, n_items = rankings.shape[-1:] == self.scores.shape[-1:], self.scores.shape[-1]
             validation.require(same, f"buckets must have one entry per item, {n_items}, got shape {rankings.shape}")
+        else:
+            validation.no_longer_than(rankings.shape, self.cutoff, "rankings")
         shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, name)
         # Each entry of the batch is a row of scores, with all of its rankings.
         batch = shape[len(shape) - len(self.batch_shape) :]
@@ -388,7 +392,8 @@ class PlackettLuce:
         log_prob = self.log_prob(rankings)
         constant = jax.lax.stop_gradient(log_prob)
         ratio = constant - (0.0 if other is None else other.log_prob(rankings))
-        centred = jax.lax.stop_gradient(ratio - ratio.mean(0)) * (n_samples / (n_samples - 1))
+        centred = jnp.nan_to_num(jax.lax.stop_gradient(ratio - ratio.mean(0)), posinf=0.0, neginf=0.0)
+        centred = centred * (n_samples / (n_samples - 1))
         return (ratio + centred * (log_prob - constant)).mean(0)
 
     def mode(self) -> Any:
@@ -398,8 +403,9 @@ class PlackettLuce:
         -------
         array of int32, shape batch_shape + (cutoff,)
         """
-        order = jnp.argsort(self.scores, axis=-1, descending=True, stable=True)
-        return order[..., : self.cutoff].astype(jnp.int32)
+        order = jnp.argsort(self.scores, axis=-1, descending=True, stable=True)[..., : self.cutoff]
+        possible = jnp.take_along_axis(self.scores, order, axis=-1) > -jnp.inf
+        return jnp.where(possible, order, -1).astype(jnp.int32)
 
 
 def _unflatten(cutoff: int, leaves: tuple[Any]) -> PlackettLuce:
@@ -420,8 +426,7 @@ def _draw_on_host(shape: tuple[int, ...], n_axes: int, scores: Any, words: Any) 
     for index in np.ndindex(stacked):
         rows = scores[index].reshape(-1, scores.shape[-1]).astype(np.float64)
         n_samples, rng = math.prod(shape[:-1]) // len(rows), np.random.SeedSequence(words[index].tolist())
-        drawn = _sample_rankings(rows.ravel(), n_samples, shape[-1], offsets=offsets_of_rows(rows.shape), rng=rng)
-        rankings[index] = np.moveaxis(drawn, 1, 0).reshape(shape)
+        rankings[index] = np.moveaxis(sample_rows(rows, n_samples, shape[-1], rng), 1, 0).reshape(shape)
     return rankings
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Never
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -90,6 +91,10 @@ def ranking_log_prob(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
+        document with the score -inf has weight 0 and is treated as if its query did not have it: a ranking that holds
+        it has log-probability -inf and no gradient.
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
         of its own length, or the whole of a candidate set smaller than others.
@@ -157,12 +162,13 @@ def ranking_log_prob_vjp(
     >>> plr.ranking_log_prob_vjp([0.0, 0.0, 0.0], [[2, 0]], [6.0])
     array([ 1., -5.,  4.])
     """
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
+    scores_, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores, offsets)
     batch = offsets is not None
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
     shape = rankings_.shape[0], rankings_.shape[1]
     cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, may_be_small=True)
     threads = validation.threads(n_threads)
-    out = validation.output(out, scores_.shape)
-    return validation.deliver(log_prob_gradient(scores_, offsets_, rankings_, cotangent_, threads), out)
+    out = validation.output(out, (int(offsets_[-1]),))
+    rankings_, impossible = validation.rankings_of_possible(rankings_, starts, possible, offsets_)
+    gradient = log_prob_gradient(scores_, starts, rankings_, np.where(impossible, 0.0, cotangent_), threads)
+    return validation.deliver(validation.of_all_items(gradient, possible, offsets_), out)

@@ -6,6 +6,7 @@ the incoming one. Tensors of a CUDA device are copied through pinned host memory
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -14,11 +15,10 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._adapters.expected_loss import documented, expected_loss, loss_options
-from plrank_fast._adapters.layouts import count_queries, offsets_of_rows
+from plrank_fast._adapters.layouts import count_queries
+from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.bucket_order import log_prob_of_rows
-from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray
 from plrank_fast.validation.parameters import with_parameters
 
@@ -495,19 +495,24 @@ _log_prob.register_autograd(_LogProb.backward, setup_context=_LogProb.setup_cont
 
 
 class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
-    """Constraint to rankings of distinct items."""
+    """Constraint to rankings of distinct items of positive weight, with -1 in the ranks that are left over."""
 
     is_discrete = True
     event_dim = 1
 
-    def __init__(self, n_items: int) -> None:
-        self.n_items = n_items
+    def __init__(self, possible: Any) -> None:
+        self.possible = possible
         super().__init__()
 
     def check(self, value: Any) -> Any:
-        ordered = value.sort(dim=-1).values
-        distinct = (ordered[..., 1:] != ordered[..., :-1]).all(dim=-1)
-        return distinct & ((value >= 0) & (value < self.n_items) & (value == value.floor())).all(dim=-1)
+        whole = (value == value.floor()) & (value < self.possible.shape[-1])
+        item = torch.where(whole & (value >= 0), value, 0).long()
+        batch = torch.broadcast_shapes(value.shape[:-1], self.possible.shape[:-1])
+        possible, item = self.possible.expand(*batch, -1), item.expand(*batch, -1)
+        here = torch.arange(value.shape[-1], device=value.device) < self.possible.sum(-1, keepdim=True)
+        fits = torch.where(here, whole & (value >= 0) & possible.gather(-1, item), value == -1)
+        ordered = torch.where(here, value, -1 - torch.arange(value.shape[-1], device=value.device)).sort(dim=-1).values
+        return fits.all(dim=-1) & (ordered[..., 1:] != ordered[..., :-1]).all(dim=-1)
 
 
 class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defined, misc]
@@ -516,7 +521,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     Parameters
     ----------
     scores : Tensor, shape (..., n_items)
-        Log-weights; the axes before the last are the batch. ``log_prob`` is differentiable by them, once.
+        Log-weights; the axes before the last are the batch. ``log_prob`` is differentiable by them, once. An item with
+        the score -inf has weight 0, as an action that is masked: no ranking holds it.
     cutoff : int, optional
         Ranks of a ranking, K; all items by default.
     validate_args : bool, optional
@@ -524,8 +530,9 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
 
     Notes
     -----
-    Draws are of int64 and use PyTorch's default generator, which ``torch.manual_seed`` sets. Computations are on the
-    CPU in float64, and results have the dtype of the scores. ``plrank_fast.PlackettLuce`` takes queries of different
+    Draws are of int64 and use PyTorch's default generator, which ``torch.manual_seed`` sets. They end, with -1, after
+    the items of positive weight where these are fewer than ``cutoff``. Computations are on the CPU in float64, and
+    results have the dtype of the scores. ``plrank_fast.PlackettLuce`` takes queries of different
     lengths, and its entropy and divergence have standard errors. ``torch.distributions.kl_divergence`` is `kl`.
 
     Examples
@@ -552,13 +559,14 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)  # type: ignore[untyped-decorator]
     def support(self) -> Any:
-        """Rankings of ``cutoff`` distinct items."""
-        return _Rankings(self.scores.shape[-1])
+        """Rankings of ``cutoff`` distinct items, or of all of positive weight if these are fewer."""
+        return _Rankings(self.scores.detach() > -math.inf)
 
     @property
     def mode(self) -> Any:
         """The most probable ranking, by descending score; of equal scores the lower index comes first."""
-        return self.scores.detach().argsort(dim=-1, descending=True, stable=True)[..., : self.cutoff]
+        ordered, items = (each[..., : self.cutoff] for each in self.scores.detach().sort(descending=True, stable=True))
+        return torch.where(ordered > -math.inf, items, -1)
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """Return this distribution over a larger batch, without a copy of the scores.
@@ -597,10 +605,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         if shape.numel() == 0 or self.scores.is_meta:
             return torch.zeros(shape, dtype=torch.int64, device=self.scores.device)
         rng = np.random.SeedSequence(_seed(None).tolist())
-        rankings = sample_rankings(
-            _on_host(rows).reshape(-1), n_samples, self.cutoff, offsets=offsets_of_rows(rows.shape), rng=rng
-        )
-        return torch.from_numpy(rankings.astype(np.int64)).movedim(0, 1).reshape(shape).to(self.scores.device)
+        rankings = sample_rows(_on_host(rows), n_samples, self.cutoff, rng)
+        return torch.from_numpy(rankings).to(self.scores.device, torch.int64).movedim(0, 1).reshape(shape)
 
     def log_prob(self, value: Any = None, *, buckets: Any = None) -> Any:
         """Compute the log-probability of rankings, or of rankings with ties, differentiable by the scores.
@@ -608,7 +614,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         Parameters
         ----------
         value : Tensor of integers, shape (..., cutoff)
-            Rankings; the axes before the last broadcast against the batch.
+            Rankings; the axes before the last broadcast against the batch. Without ``validate_args`` they may be
+            shorter, and one that holds an item of weight 0 has -inf and no gradient.
         buckets : Tensor of integers, shape (..., n_items)
             In place of rankings: items of a smaller number come first, in any order among those of the same number. A
             set that comes first has 0 for its members and 1 for the rest.
@@ -619,20 +626,26 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
             Log-probabilities in the dtype of the scores, without the last axis.
         """
         name, value = validation.only_one({"value": value, "buckets": buckets})
-        tied = name == "buckets"
-        n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
+        tied, n_items = name == "buckets", self.scores.shape[-1]
         if tied:
             must = f"buckets must have one entry per item, {n_items}"
             validation.require(value.shape[-1:] == (n_items,), f"{must}, got shape {tuple(value.shape)}")
         elif self._validate_args:
             self._validate_sample(value)
+        else:
+            validation.no_longer_than(value.shape, self.cutoff, "value")
+        return self._log_prob_of(value, tied)
+
+    def _log_prob_of(self, value: Any, tied: bool) -> Any:
+        """Compute log-probabilities of rankings that have been checked, or are to be found impossible."""
+        n_queries, n_items = self._batch_shape.numel(), self.scores.shape[-1]
         shape = torch.broadcast_shapes(value.shape[:-1], self._batch_shape)
         # Each entry of the batch is a row of scores, with all of its rankings.
         n_more = len(shape) - len(self._batch_shape)
         if shape[n_more:] != self._batch_shape:
-            return self.expand(shape[n_more:]).log_prob(None if tied else value, buckets=buckets)
+            return self.expand(shape[n_more:])._log_prob_of(value, tied)
         if value.numel() * shape.numel() == 0:
-            return self.scores.sum() * 0.0 + self.scores.new_zeros(shape)
+            return self.scores[..., :0].sum() + self.scores.new_zeros(shape)
         rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
         rows = self.scores.reshape(n_queries, n_items)
         log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous(), tied)
@@ -667,8 +680,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         """Estimate E[log p - log other] and its score-function gradient, with the mean of other draws as baseline."""
         rankings = self.sample((validation.count(n_samples, "n_samples", 2),))
         log_prob = self.log_prob(rankings)
-        ratio = log_prob.detach() - (0.0 if other is None else other.log_prob(rankings))
-        centred = (ratio - ratio.mean(0)).detach() * (n_samples / (n_samples - 1))
+        ratio = log_prob.detach() - (0.0 if other is None else other._log_prob_of(rankings, False))
+        centred = (ratio - ratio.mean(0)).detach().nan_to_num(0.0, 0.0, 0.0) * (n_samples / (n_samples - 1))
         return (ratio + centred * (log_prob - log_prob.detach())).mean(0)
 
 

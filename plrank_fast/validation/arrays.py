@@ -48,7 +48,7 @@ def real_array(
         if minus_infinity:
             finite |= copy == -np.inf
         weightless = name == "scores" and (copy[~finite][:1] == -np.inf).any()
-        hint = ": leave out documents of weight 0, only sample_rankings takes them" if weightless else ""
+        hint = ": leave out documents of weight 0, as only functions of rankings take them" if weightless else ""
         each(finite, copy, name, "be finite", hint)
     return copy
 

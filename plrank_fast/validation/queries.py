@@ -91,6 +91,15 @@ def items_that_can_be_drawn(
     return scores_[possible], np.searchsorted(possible, offsets_), possible, offsets_
 
 
+def of_all_items(values: FloatArray, possible: IntArray | None, offsets: IntArray) -> FloatArray:
+    """Return values of the items that can be drawn among those of all, which are 0 otherwise."""
+    if possible is None:
+        return values
+    of_all = np.zeros((int(offsets[-1]), *values.shape[1:]))
+    of_all[possible] = values
+    return of_all
+
+
 def longest_list(offsets: IntArray) -> int:
     """Return the number of documents of the longest query; ``np.diff`` would take as long as a short list's metric."""
     return int(offsets[1] if offsets.size == 2 else (offsets[1:] - offsets[:-1]).max(initial=0))

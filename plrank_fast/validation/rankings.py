@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast._core.ranking import rankings as _rankings
 from plrank_fast.validation.arrays import (
@@ -55,6 +55,30 @@ def given_rankings(
         must = of_faults.get(fault, f"hold items 0 to {offsets[query + 1] - offsets[query] - 1}")
         raise ValueError(f"rankings must {must}, got {item} at {where}")
     return narrow
+
+
+def no_longer_than(shape: tuple[int, ...], cutoff: int, name: str) -> None:
+    """Refuse rankings, along the last axis, of more ranks than those of a distribution."""
+    if shape[-1] > cutoff:
+        raise ValueError(f"{name} must have at most {cutoff} ranks, the cutoff, got shape {tuple(shape)}")
+
+
+def rankings_of_possible(
+    rankings: RankingArray, starts: IntArray, possible: IntArray | None, offsets: IntArray
+) -> tuple[RankingArray, NDArray[np.bool_]]:
+    """Return rankings in the numbers of the items that can be drawn, and which of them hold another item.
+
+    Those are empty, and have probability 0; the other arguments are from `items_that_can_be_drawn`.
+    """
+    if possible is None:
+        return rankings, np.zeros(rankings.shape[:2], dtype=bool)
+    numbers = np.full(offsets[-1] + 1, -1, dtype=np.int32)  # the last is for ranks without an item
+    numbers[possible] = np.arange(possible.size) - np.repeat(starts[:-1], np.diff(starts))
+    holds_item = (rankings >= 0) & (np.arange(rankings.shape[2]) < np.diff(offsets)[:, np.newaxis, np.newaxis])
+    among = numbers[np.where(holds_item, rankings + offsets[:-1, np.newaxis, np.newaxis], offsets[-1])]
+    impossible = (holds_item & (among < 0)).any(axis=2)
+    among[impossible] = -1
+    return among, impossible
 
 
 def like_rankings(

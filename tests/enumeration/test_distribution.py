@@ -177,6 +177,95 @@ class TestEntropyAndDivergence:
         np.testing.assert_array_equal(whole, PlackettLuce(SCORES).entropy(3, rng=0))
 
 
+class TestWeightOfZero:
+    """A score of -inf: the distribution over the other documents, with rankings that end after them.
+
+    Mutants: numbers among the documents that are left; the rows of the query before; a ranking that holds such a
+    document taken for its prefix, or with a gradient; its bucket counted; documents of the other alone left out.
+    """
+
+    SCORES = np.array([-np.inf, 0.3, 1.0, -np.inf, -np.inf, 0.1, -np.inf, -0.4, 0.2])
+    OFFSETS = (0, 4, 5, 9)  # two, none and three documents of positive weight
+    KEPT = (([1, 2], [0.3, 1.0]), ([], []), ([0, 2, 3], [0.1, -0.4, 0.2]))  # their numbers within the query, and scores
+
+    def test_rankings(self):
+        policy = PlackettLuce(self.SCORES, self.OFFSETS)
+        drawn, mode = policy.sample(40, 3, rng=0), policy.mode()
+        assert mode.tolist() == [[2, 1, -1], [-1, -1, -1], [3, 0, 2]]
+        for q, (kept, scores) in enumerate(self.KEPT):
+            assert (np.sort(drawn[q], axis=1)[:, 3 - len(kept) :] == kept).all()
+            assert (drawn[q, :, len(kept) :] == -1).all()
+            numbers = np.array([*kept, -1])
+            every = every_prefix(len(kept), min(2, len(kept))) if kept else np.zeros((1, 0), dtype=int)
+            rankings = np.full((3, max(1, len(every)), 3), -1)
+            rankings[q, : len(every), : every.shape[1]] = numbers[every]
+            got = policy.log_prob(rankings)
+            assert (got[[i for i in range(3) if i != q]] == 0.0).all()
+            cotangent = np.linspace(0.5, 2.0, got.size).reshape(got.shape)
+            gradient = policy.log_prob_vjp(rankings, cotangent)[self.OFFSETS[q] : self.OFFSETS[q + 1]]
+            assert (np.delete(gradient, kept) == 0.0).all()
+            if kept:
+                np.testing.assert_array_equal(got[q], plr.ranking_log_prob(scores, every))
+                np.testing.assert_array_equal(
+                    gradient[kept], plr.ranking_log_prob_vjp(scores, every, cotangent[q, : len(every)])
+                )
+
+    def test_rankings_that_hold_such_a_document(self):
+        scores = [0.5, -np.inf, 0.0]
+        rankings = [[0, 1], [1, -1], [0, 2], [1, 0]]
+        expected = [-np.inf, -np.inf, plr.ranking_log_prob([0.5, 0.0], [[0, 1]])[0], -np.inf]
+        assert plr.ranking_log_prob(scores, rankings).tolist() == expected
+        gradient = plr.ranking_log_prob_vjp(scores, rankings, [5.0, 6.0, 2.0, 7.0])
+        assert gradient[1] == 0.0
+        np.testing.assert_array_equal(gradient[[0, 2]], plr.ranking_log_prob_vjp([0.5, 0.0], [[0, 1]], [2.0]))
+        with pytest.raises(ValueError, match="rankings must hold items 0 to 2, got 3"):
+            plr.ranking_log_prob(scores, [[0, 3]])
+
+    def test_buckets(self):
+        scores = [0.5, -np.inf, 0.0, -1.0]
+        for buckets, left in (([0, 5, 1, 0], [0, 1, 0]), ([0, 1, 1, 1], [0, 1, 1]), ([0, 0, 1, 1], None)):
+            value = plr.bucket_log_prob(scores, buckets)
+            gradient, diagonal = plr.bucket_log_prob_vjp(scores, buckets, [2.0], hessian=True)
+            if left is None:
+                assert value[0] == -np.inf
+                assert not gradient.any()
+                assert not diagonal.any()
+            else:
+                without = np.delete(scores, 1)
+                assert value == plr.bucket_log_prob(without, left)
+                expected = plr.bucket_log_prob_vjp(without, left, [2.0], hessian=True)
+                np.testing.assert_array_equal((gradient, diagonal), np.insert(expected, 1, 0.0, axis=1))
+
+    def test_marginals_and_entropy(self):
+        policy = PlackettLuce(self.SCORES, self.OFFSETS)
+        places, seen, entropy = policy.rank_probabilities(), policy.exposure([1.0, 0.5]), policy.entropy(rng=0)
+        assert places.shape == (9, 3)
+        for q, (kept, scores) in enumerate(self.KEPT):
+            rows = self.OFFSETS[q] + np.array(kept, dtype=int)
+            if kept:
+                expected = plr.rank_probabilities(scores, len(kept))
+                np.testing.assert_array_equal(places[rows, : len(kept)], expected)
+                np.testing.assert_allclose(seen[rows], plr.exposure(scores, [1.0, 0.5]), rtol=1e-14)
+                exact = exact_entropy(np.array(scores), len(kept))
+                assert abs(entropy.value[q] - exact) <= 5 * entropy.standard_error[q] + 1e-12
+        assert places.sum() == pytest.approx(5.0)
+        assert not places[np.isneginf(self.SCORES)].any()
+        assert not seen[np.isneginf(self.SCORES)].any()
+
+    @pytest.mark.parametrize("cutoff", [1, 2, None])
+    def test_divergence(self, cutoff):
+        here, there = np.array([-np.inf, 0.5, -1.0, 0.2]), np.array([0.3, 0.0, 1.0, -2.0])
+        rankings = 1 + every_prefix(3, cutoff or 3)
+        log_p, log_q = plr.ranking_log_prob(here, rankings), plr.ranking_log_prob(there, rankings)
+        exact = np.exp(log_p) @ (log_p - log_q)
+        value, error = PlackettLuce(here).kl(PlackettLuce(there), cutoff, rng=0)
+        assert abs(value[0] - exact) <= 5 * error[0] + 1e-12
+        assert PlackettLuce(there).kl(PlackettLuce(here), cutoff).value[0] == np.inf
+        both = PlackettLuce(here).kl(PlackettLuce(np.where(here == -np.inf, here, there)), cutoff, rng=0)
+        less = PlackettLuce(here[1:]).kl(PlackettLuce(there[1:]), cutoff, rng=0)
+        np.testing.assert_array_equal(both, less)
+
+
 def test_errors():
     with pytest.raises(ValueError, match="scores must be finite"):
         PlackettLuce([np.nan])

@@ -93,6 +93,7 @@ GIVEN = {
     "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr",
     "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}},
 }  # fmt: skip
+LOG_PROBABILITIES = "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp"
 ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)} | {
     "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "sampled_values",
 }  # fmt: skip
@@ -118,7 +119,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "words": {"qid"},
     "another axis": ELEMENTWISE,
     "no axis": ELEMENTWISE,
-    "-inf at the end": {"sample_rankings.scores"},
+    "-inf at the end": {f"{each}.scores" for each in ("sample_rankings", *LOG_PROBABILITIES)},
     "one entry fewer": {"ranking_log_prob_vjp.cotangent"},  # there are two rankings of three documents
     "too few": {"from_run.offsets", "query_chunks.offsets"},
     "too many": {"from_run.offsets", "query_chunks.offsets"},

@@ -148,6 +148,31 @@ def test_mode():
     assert policy.mode().dtype == jnp.int32
 
 
+def test_masked_items():
+    """A score of -inf is a weight of 0, as for ``plrank_fast.PlackettLuce``.
+
+    Mutants: draws cut to the longest row; a mode that holds masked items; NaN where a divergence is infinite.
+    """
+    scores = jnp.array([[0.0, -jnp.inf, 1.0, -jnp.inf], [-jnp.inf, -jnp.inf, 0.5, -jnp.inf]])
+    policy = PlackettLuce(scores, 3)
+    drawn = np.asarray(jax.jit(PlackettLuce.sample, static_argnums=2)(policy, jax.random.key(0), (50,)))
+    assert {tuple(row) for row in drawn[:, 0].tolist()} == {(0, 2, -1), (2, 0, -1)}
+    assert (drawn[:, 1] == [2, -1, -1]).all()
+    assert policy.mode().tolist() == [[2, 0, -1], [2, -1, -1]]
+    likely = float(jax.nn.softmax(jnp.array([1.0, 0.0]))[0])
+
+    def log_prob(scores, rankings):
+        return PlackettLuce(scores, 3).log_prob(rankings)
+
+    rankings = jnp.array([[2, 0, -1], [2, 0, 1], [2, -1, -1]])
+    np.testing.assert_allclose(log_prob(scores[0], rankings), [np.log(likely), -np.inf, np.log(likely)], rtol=1e-6)
+    gradient = jax.grad(lambda scores: log_prob(scores, rankings[:2]).sum())(scores[0])
+    np.testing.assert_allclose(gradient, [likely - 1.0, 0.0, 1.0 - likely, 0.0], rtol=1e-6)
+    assert float(policy.entropy(0)[1]) == 0.0
+    assert PlackettLuce(jnp.zeros((2, 4)), 3).kl(policy, 0).tolist() == [np.inf, np.inf]
+    assert np.isfinite(policy.kl(PlackettLuce(jnp.zeros((2, 4)), 3), 0)).all()
+
+
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
@@ -156,6 +181,7 @@ def test_mode():
         (TypeError, "cutoff must be an integer", lambda: PlackettLuce([1.0], 0.5)),
         (TypeError, "rankings must be of integers", lambda: PlackettLuce([1.0]).log_prob([[0.5]])),
         (ValueError, "rankings must have an axis of items", lambda: PlackettLuce([1.0]).log_prob(0)),
+        (ValueError, "rankings must have at most 1 ranks", lambda: PlackettLuce([1.0, 0.0], 1).log_prob([0, 1])),
         (ValueError, "buckets must have one entry per item", lambda: PlackettLuce([1.0]).log_prob(buckets=[0, 1])),
         (ValueError, "n_samples must be at least 2", lambda: PlackettLuce([1.0]).entropy(0, 1)),
         (ValueError, "sample_shape must be at least 0, got -1", lambda: PlackettLuce([1.0]).sample(0, (-1,))),

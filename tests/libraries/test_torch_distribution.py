@@ -137,6 +137,46 @@ def test_expand_and_mode():
     assert independent.log_prob(value).shape == torch.Size([2])
 
 
+def test_masked_items():
+    """A score of -inf is a weight of 0, as for ``plrank_fast.PlackettLuce``.
+
+    Mutants: draws cut to the longest row; -1 in the support before the items end, or none after them; a mode that
+    holds masked items; NaN where a divergence is infinite.
+    """
+    inf = float("inf")
+    scores = torch.tensor([[0.0, -inf, 1.0, -inf], [-inf, -inf, 0.5, -inf]], requires_grad=True)
+    policy = PlackettLuce(scores, 3, validate_args=True)
+    drawn = policy.sample((50,))
+    assert drawn.shape == (50, 2, 3)
+    assert {tuple(row) for row in drawn[:, 0].tolist()} == {(0, 2, -1), (2, 0, -1)}
+    assert (drawn[:, 1] == torch.tensor([2, -1, -1])).all()
+    assert policy.mode.tolist() == [[2, 0, -1], [2, -1, -1]]
+    assert policy.support.check(drawn).all()
+    expected = torch.tensor([[1.0, 0.0]]).log_softmax(-1)[0]
+    values = policy.log_prob(torch.tensor([[2, 0, -1], [2, -1, -1]]))
+    torch.testing.assert_close(values, torch.stack([expected[0], torch.zeros(())]), rtol=1e-6, atol=0)
+    values.sum().backward()
+    rest = 1.0 - expected[0].exp().item()
+    torch.testing.assert_close(scores.grad, torch.tensor([[-rest, 0.0, rest, 0.0], [0.0] * 4]), rtol=1e-5, atol=0)
+    of_one = PlackettLuce(scores[0], 3)
+    for outside in ([2, 0, 1], [2, -1, -1], [2, -1, 0], [2, 2, -1], [-1, 2, 0], [2, 0, 0], [2, 0, -2], [1, 0, -1]):
+        assert not of_one.support.check(torch.tensor(outside)), outside
+    unchecked = PlackettLuce(scores[0], 3, validate_args=False)
+    values = unchecked.log_prob(torch.tensor([[2, 0, 1], [2, -1, -1]]))
+    torch.testing.assert_close(values, torch.stack([torch.tensor(-inf), expected[0]]), rtol=1e-6, atol=0)
+    with pytest.raises(ValueError, match=r"value must have at most 3 ranks, the cutoff, got shape \(4,\)"):
+        unchecked.log_prob(torch.tensor([0, 1, 2, 3]))
+    torch.manual_seed(0)
+    assert policy.entropy(2000)[0].item() == pytest.approx(-(expected.exp() * expected).sum().item(), abs=0.05)
+    assert policy.entropy()[1].item() == 0.0
+    wider = PlackettLuce(torch.zeros(2, 4), 3)
+    assert wider.kl(policy).tolist() == [inf, inf]
+    assert policy.kl(wider, 100).isfinite().all()
+    torch.autograd.grad(wider.kl(policy).sum(), scores)[0].isfinite().all()
+    empty = PlackettLuce(scores, 3).log_prob(torch.zeros(0, 2, 3, dtype=torch.int64)).sum()
+    assert empty.item() == 0.0
+
+
 def test_validation():
     policy = PlackettLuce(scores_of(4), validate_args=True)
     for wrong in ([0, 1, 2, 2], [0, 1, 2, 4], [0, 1, 2, -1], [0.0, 1.0, 2.0, 2.5]):

@@ -457,9 +457,16 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     """Return log-probabilities (n_queries, n_rankings), without the first axis if there are no ``offsets``."""
     cdef LogProbCall call
     cdef Batch batch
-    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets)
-    given = validation.given_rankings(
-        rankings, checked.offsets_array(), None, batch=offsets is not None, prefixes=True)
+    cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
+    starts = possible = all_offsets = impossible = None
+    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets):
+        scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
+        checked.take(scores, None, None, starts)
+    if possible is None:
+        all_offsets = checked.offsets_array()
+    given = validation.given_rankings(rankings, all_offsets, None, batch=offsets is not None, prefixes=True)
+    if possible is not None:
+        given, impossible = validation.rankings_of_possible(given, starts, possible, all_offsets)
     n_threads = checked_threads(n_threads)
     call.n_rankings = given.shape[1]
     call.length = given.shape[2]
@@ -473,4 +480,6 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     batch.workspace = bytes_of(lay_out_remaining, checked.longest, min(call.length, checked.longest))
     batch.ns_per_item = 10.0 + call.n_rankings
     run_batch(&batch, n_threads)
+    if possible is not None:
+        result[impossible] = -INFINITY
     return result[0] if offsets is None else result
