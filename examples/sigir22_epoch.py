@@ -44,7 +44,7 @@ def published(folder):
 def epoch(data, network, optimizer, rank_weights, n_samples, function, batched=False, batch_size=256):
     """Train for an epoch; return its seconds, and the seconds spent in the function."""
     worth = plr.gains(data.labels)
-    ideal = plr.dcg(worth, worth, rank_weights, offsets=data.offsets)
+    ideal = plr.ideal_dcg(worth, rank_weights, offsets=data.offsets)
     order = np.random.default_rng(0).permutation(data.n_queries)
     in_function, start = 0.0, time.perf_counter()
     for begin in range(0, data.n_queries, batch_size):

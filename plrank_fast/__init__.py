@@ -23,6 +23,7 @@ array([0.689, 0.631])
   ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
   ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
+  ``ideal_dcg``, by which NDCG divides;
 - rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
@@ -56,6 +57,7 @@ from plrank_fast.metrics import (
     average_relevance_position,
     dcg,
     err,
+    ideal_dcg,
     mrr,
     ndcg,
     precision,
@@ -104,6 +106,7 @@ __all__ = [
     "fit_strengths",
     "gains",
     "get_include",
+    "ideal_dcg",
     "inclusion_probabilities",
     "interchange",
     "load_model",

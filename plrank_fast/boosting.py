@@ -29,7 +29,7 @@ from plrank_fast import validation
 from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
-from plrank_fast.metrics import dcg
+from plrank_fast.metrics import dcg, ideal_dcg
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray, IntArray
@@ -83,7 +83,7 @@ class BoostingObjective(Workers):
     cutoff : int, optional
         Ranks that count, with the weights of DCG; 10 by default.
     rank_weights : array_like, shape (K,), optional
-        Other weights of ranks, in place of ``cutoff``.
+        Other weights of ranks, in place of ``cutoff``; not negative with ``normalize="query"``.
     gain : {"exponential", "linear"} or callable
         Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
     normalize : {"query", "dataset"}
@@ -402,7 +402,7 @@ def _factor_of_queries(
     counts = highest > lowest if differing else filled
     if normalize == "dataset":
         return counts.astype(np.float64)
-    ideal = dcg(relevance, relevance, rank_weights, offsets=offsets, n_threads=n_threads)
+    ideal = ideal_dcg(relevance, rank_weights, offsets=offsets, n_threads=n_threads)
     return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=counts & (ideal > 0.0))
 
 

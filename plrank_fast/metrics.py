@@ -2,7 +2,9 @@
 
 All are called ``metric(scores, relevance, ...)``: scores come first, unlike in ``sklearn.metrics``, whose functions
 take ``(y_true, y_score)``. ``cutoff=K`` limits a metric to the first K ranks; ``dcg`` and ``ndcg`` take rank weights
-too, by default those of DCG. The second argument depends on the metric:
+too, by default those of DCG. A document with the score -inf was not retrieved and has no rank; it counts among all
+documents and all relevant ones of its query, as a judged document does that a run of trec_eval lacks. The second
+argument depends on the metric:
 
 ==============================  ===========================================================================
 metric                          second argument
@@ -34,7 +36,7 @@ from plrank_fast.validation.parameters import with_parameters
 documented = with_parameters(
     """
     scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first.
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
     cutoff : int, optional
         Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
     relevance : array_like, shape (n_docs,)
@@ -67,7 +69,7 @@ def dcg(
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
-        Ranked by descending score.
+        Ranked by descending score; -inf for a document that was not retrieved.
     relevance : array_like, shape (n_docs,)
         Gains, of any sign: ``gains(labels)`` for graded labels, the labels themselves for linear gains.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -121,8 +123,10 @@ def ndcg(
     ----------
     relevance : array_like, shape (n_docs,)
         Gains, not negative (``dcg`` takes any sign): ``gains(labels)`` for graded labels, as in LightGBM and XGBoost;
-        the labels themselves for linear gains, as in scikit-learn and trec_eval. The ideal ranking is by descending
-        relevance.
+        the labels themselves for linear gains, as in scikit-learn and trec_eval.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, not negative; those of DCG by default, 1 / log2(k + 1). They need not descend: the ideal
+        ranking has the highest gain at the rank of the highest weight (see ``ideal_dcg``).
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
@@ -148,7 +152,42 @@ def ndcg(
     0.908
     """
     return _metrics.dcg(
-        unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, normalize, empty
+        unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, "ndcg", normalize, empty
+    )
+
+
+@with_parameters(dcg.__doc__)
+def ideal_dcg(
+    relevance: ArrayLike,
+    rank_weights: ArrayLike | None = None,
+    *,
+    cutoff: int | None = None,
+    offsets: ArrayLike | None = None,
+    n_threads: int | None = None,
+    **unknown: Never,
+) -> FloatArray:
+    """Compute the DCG of the best ranking of each query, by which NDCG divides.
+
+    The best ranking has the highest gain at the rank of the highest weight, the next at that of the next.
+
+    Parameters
+    ----------
+    relevance : array_like, shape (n_docs,)
+        Gains, not negative: ``gains(labels)`` for graded labels, the labels themselves for linear gains.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, not negative and in any order; those of DCG by default, 1 / log2(k + 1).
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> plr.ideal_dcg([0.0, 3.0, 1.0], cutoff=2).round(3)
+    array([3.631])
+    >>> plr.ideal_dcg([0.0, 3.0, 1.0], [0.30, 0.35, 0.20])
+    array([1.35])
+    """
+    gain = validation.real_array(relevance, "relevance")
+    return _metrics.dcg(
+        unknown, np.zeros_like(gain), gain, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg"
     )
 
 
@@ -164,7 +203,8 @@ def precision(
 ) -> FloatArray:
     """Compute the share of the first K documents that are relevant.
 
-    K is ``cutoff`` even where a query has fewer documents. For K = 0 the value is 0.
+    K is ``cutoff`` even where a query has fewer documents; without a cutoff it is the number of documents retrieved.
+    For K = 0 the value is 0.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.metrics import dcg, ndcg
+from plrank_fast.metrics import ideal_dcg, ndcg
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
@@ -134,7 +134,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         Parameters
         ----------
         y : array_like, shape (n_docs,)
-            Labels: grades of at least 0, or anything finite with ``gain="linear"``.
+            Labels: grades of at least 0, or anything finite with ``gain="linear"`` and ``normalize=False``.
         qid : array_like, shape (n_docs,), optional
             Query of each document, integers or strings. Without it all documents belong to one query, with a warning
             if there are more than 200.
@@ -155,11 +155,11 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
                 f"{METADATA_ROUTING}. Pass qid=numpy.zeros(len(y)) if they are of one query"
             )
         order, offsets = _by_query(qid, X.shape[0])
-        features, worth = X[order], self._worth(y, X.shape[0])[order]
+        features, worth = X[order], self._worth(y, X.shape[0], normalize)[order]
         theta = dcg_weights_of_lists(self.cutoff, offsets)
         shares = _query_shares(sample_weight, order, offsets)
         if normalize:
-            ideal = dcg(worth, worth, theta, offsets=offsets, n_threads=self.n_threads)
+            ideal = ideal_dcg(worth, theta, offsets=offsets, n_threads=self.n_threads)
             shares = np.divide(shares, ideal, out=np.zeros_like(shares), where=ideal > 0.0)
         share_of_doc = np.repeat(shares, np.diff(offsets))
 
@@ -248,7 +248,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         Parameters
         ----------
         y : array_like, shape (n_docs,)
-            Labels.
+            Labels of at least 0.
         qid : array_like, shape (n_docs,)
             Query of each document. It may only be left out if the ranker was fitted on a single query, so that
             cross-validation cannot merge queries unnoticed.
@@ -261,20 +261,22 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         fitted = f"as the ranker was fitted on {self.n_queries_} queries: {METADATA_ROUTING}"
         validation.require(qid is not None or self.n_queries_ == 1, f"qid must be given to score, {fitted}")
         order, offsets = _by_query(qid, scores.size)
-        worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")), scores.size)[order]
+        worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")), scores.size, True)[order]
         rank_weights = dcg_weights_of_lists(self.cutoff, offsets)
         values = np.asarray(ndcg(scores[order], worth, rank_weights, offsets=offsets, n_threads=self.n_threads))
         return float(values @ _query_shares(sample_weight, order, offsets))
 
-    def _worth(self, y: ArrayLike, n_docs: int) -> FloatArray:
-        validation.choice(self.gain, "gain", GAINS)
+    def _worth(self, y: ArrayLike, n_docs: int, normalize: bool) -> FloatArray:
+        linear = validation.choice(self.gain, "gain", GAINS) == "linear"
         labels = validation.one_entry_each(validation.real_array(y, "y"), "y", n_docs, "documents")
-        return labels if self.gain == "linear" else gains(validation.within(labels, "y", 0.0, np.inf))
+        if normalize or not linear:
+            validation.within(labels, "y", 0.0, np.inf, ": NDCG is a share of the ideal DCG" if linear else "")
+        return labels if linear else gains(labels)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.positive_only = self.gain == "exponential"
+        tags.target_tags.positive_only = self.gain == "exponential" or bool(self.normalize)
         tags.input_tags.sparse = True
         return tags
 

@@ -41,6 +41,11 @@ def ones_of_queries(values):
     return np.ones(1 if values["offsets"] is None else len(values["offsets"]) - 1)
 
 
+def not_negative(name):
+    return lambda values: values[name] if np.min(values[name], initial=0.0) >= 0.0 else np.abs(values[name])
+
+
+OF_A_SHARE = {name: not_negative(name) for name in ("relevance", "rank_weights")}
 DRAWN = {"n_samples": N_SAMPLES, "rng": 5}
 GIVEN = {"rankings": rankings}
 SAMPLERS = ("introselect", "network", "alias", "threshold")
@@ -78,7 +83,8 @@ CASES = {
     plr.bucket_log_prob: [{"buckets": buckets}],
     plr.bucket_log_prob_vjp: [{"buckets": buckets, "hessian": True, "cotangent": ones_of_queries}],
     plr.dcg: [{}, {"ties": "average"}, {"rank_weights": None, "cutoff": 3}],
-    plr.ndcg: [{"ties": ties, "relevance": lambda values: values["labels"]} for ties in ("index", "average")],
+    plr.ndcg: [{**OF_A_SHARE, "ties": ties} for ties in ("index", "average")],
+    plr.ideal_dcg: [OF_A_SHARE],
     plr.precision: [{}],
     plr.recall: [{}],
     plr.average_precision: [{}],

@@ -49,6 +49,6 @@ axes.legend(frameon=False, loc="upper right", handlelength=3)
 # %%
 # Fairness has a cost. These are the expected metrics of the policies over that of the best ranking:
 
-best = plr.dcg(merit, merit, attention)[0]
+best = plr.ideal_dcg(merit, attention)[0]
 for name, scores in policies.items():
     print(f"{name:<22}{plr.expected_metric(scores, merit, attention)[0] / best:.3f}")

@@ -29,7 +29,7 @@ theta = plr.dcg_weights(CUTOFF)
 def normalized_gains(data):
     """Return the gains over the best DCG of each query, so that the expected metric is NDCG."""
     relevance = plr.gains(data.labels)
-    ideal = plr.dcg(relevance, relevance, theta, offsets=data.offsets)
+    ideal = plr.ideal_dcg(relevance, theta, offsets=data.offsets)
     return relevance / np.repeat(np.where(ideal > 0, ideal, np.inf), np.diff(data.offsets))
 
 

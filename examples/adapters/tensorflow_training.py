@@ -77,7 +77,7 @@ def main():
     for epoch in range(30):
         for number, (features, grades, offsets) in enumerate(data):
             worth = plr.gains(grades)
-            ideal = plr.dcg(worth, worth, plr.dcg_weights(10), offsets=offsets)[:, np.newaxis]
+            ideal = plr.ideal_dcg(worth, plr.dcg_weights(10), offsets=offsets)[:, np.newaxis]
             weights = np.divide(plr.dcg_weights(10), ideal, out=np.zeros((len(ideal), 10)), where=ideal > 0)
             with tf.GradientTape() as tape:
                 loss = plackett_luce_loss(model(features), worth, offsets, weights, "cmc", epoch * len(data) + number)

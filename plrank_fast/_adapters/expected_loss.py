@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
 from plrank_fast._methods.registry import EXACT, METHODS, resolve_method
-from plrank_fast.metrics import dcg
+from plrank_fast.metrics import ideal_dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
@@ -45,8 +45,8 @@ documented = with_parameters(
     gain : {"linear", "exponential"}
         Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
     normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Queries without relevant
-        documents have loss 0 and gradient 0.
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     """,
@@ -102,8 +102,7 @@ def expected_loss(
         factors = factors / (total or 1.0)
     if normalize:
         # A query without relevant documents has an ideal metric of 0, and no gradient.
-        ideal = dcg(worth, worth, theta, offsets=layout.offsets)
-        validation.within(ideal, "ideal metrics, which normalize divides by,", 0.0, np.inf)
+        ideal = ideal_dcg(worth, theta, offsets=layout.offsets)
         factors = np.divide(factors, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
     method = resolve_method(method, layout.offsets, theta.shape[-1])
     can_change = direction is None or method == EXACT

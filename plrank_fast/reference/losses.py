@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from plrank_fast.reference.metrics import ideal_dcg
 from plrank_fast.validation import FloatArray, IntArray
 
 Loss = tuple[float, FloatArray]
@@ -45,11 +46,6 @@ def discounts_to(cutoff: int, n_docs: int) -> FloatArray:
     discounts = 1.0 / np.log2(np.arange(n_docs) + 2.0)
     discounts[cutoff:] = 0.0
     return discounts
-
-
-def ideal_dcg(gains: FloatArray, cutoff: int) -> float:
-    """Compute the DCG of the ranking by descending gain."""
-    return float(np.sort(gains)[::-1] @ discounts_to(cutoff, gains.size))
 
 
 def pointwise_squared(scores: FloatArray, labels: FloatArray) -> Loss:
@@ -115,7 +111,7 @@ def lambda_loss(
     ``|discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|``, where ``m = |rank_i - rank_j|``. Discounts
     past the cutoff are 0 with the truncation "metric", and those of DCG with "pairs".
     """
-    ideal = ideal_dcg(gains, cutoff)
+    ideal = ideal_dcg(gains, discounts_to(cutoff, gains.size))
     if ideal == 0.0:
         return 0.0, np.zeros(scores.size)
     ranks = ranks_by(scores)
@@ -133,7 +129,7 @@ def lambda_loss(
 
 def approx_ndcg(scores: FloatArray, gains: FloatArray, temperature: float) -> Loss:
     """Compute 1 minus the NDCG at smooth ranks 1 + sum over j != i of sigmoid((f_j - f_i) / T). O(D^2)."""
-    ideal = ideal_dcg(gains, gains.size)
+    ideal = ideal_dcg(gains, discounts_to(gains.size, gains.size))
     if ideal == 0.0:
         return 0.0, np.zeros(scores.size)
     above = sigmoid((scores - scores[:, np.newaxis]) / temperature)
@@ -151,7 +147,7 @@ def soft_rank(scores: FloatArray, gains: FloatArray, cutoff: int, deviation: flo
     Document j is beaten by i with probability Phi((f_i - f_j) / (deviation sqrt 2)). The derivative by one of these
     probabilities comes from the distribution of the ranks without it.
     """
-    ideal = ideal_dcg(gains, cutoff)
+    ideal = ideal_dcg(gains, discounts_to(cutoff, gains.size))
     if ideal == 0.0:
         return 0.0, np.zeros(scores.size)
     discounts = discounts_to(cutoff, scores.size)

@@ -10,8 +10,8 @@ import numpy as np
 from plrank_fast.validation import FloatArray
 
 __all__ = [
-    "average_precision", "average_relevance_position", "expected_reciprocal_rank", "precision", "rank_biased_precision",
-    "recall", "reciprocal_rank", "success", "tie_averaged_dcg",
+    "average_precision", "average_relevance_position", "expected_reciprocal_rank", "ideal_dcg", "precision",
+    "rank_biased_precision", "recall", "reciprocal_rank", "success", "tie_averaged_dcg",
 ]  # fmt: skip
 
 
@@ -27,6 +27,12 @@ def tie_averaged_dcg(scores: FloatArray, relevance: FloatArray, rank_weights: Fl
     worth = np.bincount(tied_with, relevance) / np.bincount(tied_with)
     first = in_order(scores, worth[tied_with], rank_weights.size)
     return float(rank_weights[: first.size] @ first)
+
+
+def ideal_dcg(relevance: FloatArray, rank_weights: FloatArray) -> float:
+    """Sum the highest gain times the highest weight, the next times the next; ranks past the last document are none."""
+    weights = np.sort(rank_weights[: relevance.size])[::-1]
+    return float(np.sort(relevance)[::-1][: weights.size] @ weights)
 
 
 def precision(scores: FloatArray, relevance: FloatArray, cutoff: int) -> float:

@@ -34,7 +34,7 @@ def evaluate_scores(
     """
     relevance = plr.gains(labels)
     rank_weights = plr.dcg_weights(min(cutoff, int(np.diff(offsets).max(initial=0))))
-    ideal = plr.dcg(relevance, relevance, rank_weights, offsets=offsets)
+    ideal = plr.ideal_dcg(relevance, rank_weights, offsets=offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
     expected = plr.expected_metric(scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads)

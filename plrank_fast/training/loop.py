@@ -293,7 +293,7 @@ class TrainingRun:
         """
         train = self.splits["train"]
         relevance: npt.NDArray[np.float64] = plr.gains(train.labels)
-        ideal = plr.dcg(relevance, relevance, self._rank_weights, offsets=train.offsets)
+        ideal = plr.ideal_dcg(relevance, self._rank_weights, offsets=train.offsets)
         if not ideal.sum() > 0:
             raise ValueError(f"labels of {train.name} must include a relevant document (above 0)")
         if self.config.objective == DCG:

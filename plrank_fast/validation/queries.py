@@ -65,12 +65,14 @@ def arrays_of_queries(
     limited: bool = True,
     with_relevance: bool = True,
     with_weights: bool = True,
+    unretrieved: bool = False,
 ) -> tuple[FloatArray, Any, Any, IntArray]:
     """Return copies of the arrays of a call, None for those that it does not take.
 
-    ``name`` is that of ``relevance``, whose magnitude has limits if it is ``limited``.
+    ``name`` is that of ``relevance``, whose magnitude has limits if it is ``limited``. With ``unretrieved`` the scores
+    may be -inf.
     """
-    scores_ = real_array(scores, "scores")
+    scores_ = real_array(scores, "scores", minus_infinity=unretrieved)
     offsets_ = query_offsets(offsets, scores_.size)
     relevance_ = of_documents(relevance, name, scores_, offsets_ if limited else None) if with_relevance else None
     return scores_, relevance_, weights_of_ranks(rank_weights, offsets_) if with_weights else None, offsets_

@@ -303,6 +303,9 @@ def test_refused_gain():
     with pytest.raises(ValueError, match="the gain of labels must be at least 0, got -1"):
         BoostingObjective(gain="linear").derivatives(SCORES, LABELS - 1, OFFSETS)
     BoostingObjective(gain="linear", normalize="dataset").derivatives(SCORES, LABELS - 1, OFFSETS)
+    objective = BoostingObjective(gain="linear", rank_weights=[1.0, -1.0])
+    with pytest.raises(ValueError, match=r"rank_weights must be at least 0, got -1\.0 at index 1: NDCG is a share"):
+        objective.derivatives(SCORES, LABELS, OFFSETS)
     with pytest.raises(ValueError, match=r"gain\(labels\) must have one entry per score"):
         BoostingObjective(gain=lambda labels: labels[1:]).derivatives(SCORES, LABELS, OFFSETS)
 
@@ -317,6 +320,15 @@ class TestRankingMetric:
         expected = plr.ndcg(SCORES, plr.gains(LABELS), THETA, offsets=OFFSETS, empty=empty)
         assert value == pytest.approx(expected.mean(), rel=1e-12)
         assert expected[1] == 1.0
+
+    def test_rank_weights_that_do_not_descend(self):
+        """The objective learns from them too. Mutants of each: the ideal ranking by descending gain, whose first
+        weight is 0 here."""
+        metric = RankingMetric(rank_weights=[0.0, 1.0])
+        assert metric.evaluate([2.0, 1.0, 0.0], [1, 2, 0]) == 1.0
+        assert metric.evaluate([1.0, 2.0, 0.0], [1, 2, 0]) == pytest.approx(1 / 3)
+        gradient, _ = BoostingObjective(rank_weights=[0.0, 1.0]).derivatives(np.zeros(3), [0, 2, 0])
+        assert gradient[1] < 0.0
 
     def test_expectation_and_weights(self):
         """Mutants: the unweighted mean, the deterministic ranking."""

@@ -8,6 +8,17 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import reference
 
+REFERENCES = {
+    "precision": reference.precision,
+    "recall": reference.recall,
+    "average_precision": reference.average_precision,
+    "reciprocal_rank": reference.reciprocal_rank,
+    "success": reference.success,
+    "err": lambda scores, labels, cutoff: reference.expected_reciprocal_rank(scores, (2**labels - 1) / 16, cutoff),
+    "rbp": lambda scores, relevance, cutoff: reference.rank_biased_precision(scores, relevance, cutoff, 0.8),
+    "average_relevance_position": reference.average_relevance_position,
+}
+
 
 class TestRankWeights:
     def test_by_hand(self):
@@ -260,20 +271,92 @@ class TestDcg:
         assert plr.ndcg([1.0], [0.0], weights, normalize="dataset", empty=0.25) == 0.25
 
 
+class TestIdeal:
+    """The ideal ranking has the highest gain at the rank of the highest weight, wherever that is."""
+
+    def test_by_hand(self):
+        assert plr.ndcg([3, 2, 1], [0, 1, 0], [1.0, 2.0, 3.0])[0] == pytest.approx(2 / 3)
+        assert plr.ndcg([2, 3, 1], [2, 1, 0], [0.30, 0.35, 0.20])[0] == 1.0
+        assert plr.ndcg([3, 2, 1], [2, 1, 0], [0.30, 0.35, 0.20])[0] == pytest.approx(0.95)
+        assert plr.ndcg([2, 1], [0, 1], [0.0, 1.0])[0] == 1.0
+        assert plr.ideal_dcg([1.0, 3.0], [0.0, 0.5, 2.0])[0] == 1.5  # there is no third rank
+
+    def test_against_enumeration(self):
+        """No ranking exceeds 1, and one reaches it. Mutants: gains against weights as they stand; weights past the end
+        of a query sorted to its front; those past the cutoff too; the weights of the first query for all."""
+        rng = np.random.default_rng(3)
+        for n_docs, n_ranks in itertools.product(range(1, 6), range(1, 8)):
+            relevance, weights = rng.integers(0, 4, size=n_docs).astype(float), rng.integers(0, 5, size=(2, n_ranks))
+            rankings, offsets = reference.all_rankings(n_docs), [0, n_docs, 2 * n_docs]
+            for cutoff in {n_ranks, max(1, n_ranks - 2)}:
+                best = [reference.metric(relevance, row[:cutoff].astype(float), rankings).max() for row in weights]
+                got = plr.ideal_dcg(np.tile(relevance, 2), weights, cutoff=cutoff, offsets=offsets)
+                np.testing.assert_allclose(got, best, rtol=1e-14)
+                assert got[1] == pytest.approx(reference.ideal_dcg(relevance, weights[1, :cutoff].astype(float)))
+                scores = rng.normal(size=2 * n_docs)
+                actual = plr.dcg(scores, np.tile(relevance, 2), weights, cutoff=cutoff, offsets=offsets)
+                shares = np.divide(actual, best, out=np.zeros(2), where=got > 0)
+                got = plr.ndcg(scores, np.tile(relevance, 2), weights, cutoff=cutoff, offsets=offsets)
+                np.testing.assert_allclose(got, shares, rtol=1e-14)
+
+    @pytest.mark.parametrize("function", [plr.ideal_dcg, lambda *given: plr.ndcg([1.0, 0.0, 0.0], *given)])
+    def test_no_share_of_what_is_negative(self, function):
+        """Mutants: an ideal that gains of either sign bring near 0; weights past the cutoff or the query refused."""
+        with pytest.raises(ValueError, match=r"^relevance must be at least 0, got -2.0 at index 1: NDCG is a share"):
+            function([1.0, -2.0, 0.0], [1.0])
+        with pytest.raises(ValueError, match=r"^rank_weights must be at least 0, got -0.5 at index 1: NDCG is a share"):
+            function([1.0, 2.0, 0.0], [1.0, -0.5])
+        assert function([1.0, 0.0, 0.0], [1.0, 0.0, 0.0, -1.0])[0] == 1.0
+
+
+class TestDocumentsNotRetrieved:
+    """Documents with the score -inf are judged and have no rank: they count wherever there is a share of all."""
+
+    @pytest.mark.parametrize("name", ["dcg", "ndcg", *REFERENCES])
+    def test_against_the_reference_without_them(self, name):
+        """Mutants: ranks for documents that were not retrieved; an ideal, or a number of relevant documents, of those
+        retrieved; precision over all documents."""
+        rng = np.random.default_rng(4)
+        sizes = [1, 2, 5, 30, 200, 3, 0, 700]
+        offsets = plr.offsets_from_group(sizes)
+        scores = np.where(rng.random(offsets[-1]) < 0.4, -np.inf, rng.integers(0, 12, size=offsets[-1]) / 4)
+        labels = rng.choice([0, 0, 0, 1, 2, 4], size=offsets[-1]).astype(float)
+        scores[:3], labels[-1] = -np.inf, 4.0
+        for cutoff, ties in itertools.product((1, 2, 5, 30, 1000, None), ("index", "average")):
+            options = {"ties": ties} if name in ("dcg", "ndcg") else {}
+            got = getattr(plr, name)(scores, labels, cutoff=cutoff, offsets=offsets, **options)
+            for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
+                of_query, found = labels[start:stop], scores[start:stop] > -np.inf
+                first, ranks = (scores[start:stop][found], of_query[found]), cutoff or max(1, found.sum())
+                if name in ("dcg", "ndcg"):
+                    weights = plr.dcg_weights(cutoff or 700)
+                    by_rank = reference.tie_averaged_dcg if ties == "average" else reference.dcg
+                    expected = by_rank(*first, weights[: max(1, found.sum())]) if found.any() else 0.0
+                    expected /= (reference.ideal_dcg(of_query, weights) if name == "ndcg" else 0.0) or 1.0
+                else:
+                    expected = REFERENCES[name](*first, ranks) if found.any() else 0.0
+                    if name in ("recall", "average_precision"):
+                        expected *= (of_query[found] > 0).sum() / max(1, (of_query > 0).sum())
+                assert got[q] == pytest.approx(expected, abs=1e-12), (cutoff, ties, q)
+
+    def test_nothing_retrieved(self):
+        nothing = [-np.inf, -np.inf]
+        for function in plr.ndcg, plr.recall, plr.average_precision:
+            assert function(nothing, [1, 0], empty=0.5)[0] == 0.0
+            assert function(nothing, [0, 0], empty=0.5)[0] == 0.5
+        assert plr.average_relevance_position(nothing, [1, 0], empty=0.5)[0] == 0.5
+        assert plr.precision(nothing, [1, 0])[0] == plr.precision(nothing, [1, 0], 2)[0] == 0.0
+        assert plr.ndcg([1.0, -np.inf], [1, 1], normalize="dataset") == pytest.approx(1 / (1 + 1 / np.log2(3)))
+        for function in plr.dcg, plr.recall:
+            with pytest.raises(ValueError, match=r"^scores must be finite, got inf at index 1"):
+                function([-np.inf, np.inf], [1.0, 0.0])
+        with pytest.raises(ValueError, match=r"^relevance must be finite, got -inf at index 0"):
+            plr.recall([1.0, 0.0], [-np.inf, 0.0])
+
+
 class TestOtherMetrics:
     """Mutants: ties to the higher index; precision over the documents there are; recall over those found; a product one
     factor short; positions from 0; average precision over those found, or over the cutoff; success of the last rank."""
-
-    REFERENCES = {  # noqa: RUF012
-        "precision": reference.precision,
-        "recall": reference.recall,
-        "average_precision": reference.average_precision,
-        "reciprocal_rank": reference.reciprocal_rank,
-        "success": reference.success,
-        "err": lambda scores, labels, cutoff: reference.expected_reciprocal_rank(scores, (2**labels - 1) / 16, cutoff),
-        "rbp": lambda scores, relevance, cutoff: reference.rank_biased_precision(scores, relevance, cutoff, 0.8),
-        "average_relevance_position": reference.average_relevance_position,
-    }
 
     @pytest.mark.parametrize("name", REFERENCES)
     def test_against_reference(self, name):
@@ -289,7 +372,7 @@ class TestOtherMetrics:
             for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
                 expected = 0.0
                 if stop > start:
-                    expected = self.REFERENCES[name](scores[start:stop], labels[start:stop], cutoff)
+                    expected = REFERENCES[name](scores[start:stop], labels[start:stop], cutoff)
                 assert got[q] == pytest.approx(expected, abs=1e-12)
         whole = getattr(plr, name)(scores, labels, offsets=offsets)
         if name != "precision":
@@ -327,7 +410,7 @@ class TestOtherMetrics:
         for function in (plr.precision, plr.reciprocal_rank, plr.success, plr.err, plr.rbp):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([], [])[0] == 0.0
-        for name in self.REFERENCES:
+        for name in REFERENCES:
             assert getattr(plr, name)([1.0, 2.0], [1, 2], 0)[0] == 0.0
 
     def test_rank_weights_for_a_cutoff(self):

@@ -116,12 +116,12 @@ def test_vmap_over_rows_and_over_seeds():
 
 
 def test_options():
-    """Weights of queries, normalisation and gains are those of the loss for PyTorch, which shares their code. Mutant:
-    an option dropped on the way to the callback."""
+    """Weights of queries, normalisation and gains are those of the loss for PyTorch, which shares their code. Mutants:
+    an option dropped on the way to the callback; rank weights taken to descend."""
     weight = np.array([2.0, 1.0, 0.0, 1.0, 4.0], dtype=np.float32)
-    theta = plr.precision_weights(4).astype(np.float32)
+    theta = np.array([0.2, 0.35, 0.3, 0.05], dtype=np.float32)
     worth = plr.gains(LABELS)
-    ideal = plr.dcg(worth, worth, theta, offsets=OFFSETS)
+    ideal = plr.ideal_dcg(worth, theta, offsets=OFFSETS)
     values = plr.expected_metric(SCORES, worth, theta, offsets=OFFSETS)
     share = np.divide(values, ideal, out=np.zeros(N_QUERIES), where=ideal > 0)
     loss = plackett_luce_loss(

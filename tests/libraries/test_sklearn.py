@@ -77,6 +77,17 @@ def test_fit_ends_where_the_objective_is_flat(ranker):
     assert 1 < ranker.n_iter_ < 200
 
 
+def test_labels_below_0_have_no_ndcg():
+    """Mutants: a query followed whose ideal is near 0, or left out where it is negative."""
+    signed = Y - 1e-9
+    for estimator in PlackettLuceRanker(gain="linear"), PlackettLuceRanker(normalize=False):
+        with pytest.raises(ValueError, match=r"^y must be (at least 0|from 0)"):
+            estimator.fit(X, signed, qid=QID)
+    ranker = PlackettLuceRanker(gain="linear", normalize=False).fit(X, signed, qid=QID)
+    with pytest.raises(ValueError, match=r"^y must be at least 0, got -1e-09 at index .*: NDCG is a share"):
+        ranker.score(X, signed, qid=QID)
+
+
 def test_score_is_mean_ndcg():
     """scikit-learn agrees. Mutants: linear gains; the cutoff left out; queries without relevant documents dropped."""
     ranker = PlackettLuceRanker(4).fit(X, Y, qid=QID)

@@ -228,18 +228,20 @@ def test_reductions_and_weights():
 
 
 def test_normalised_to_expected_ndcg():
-    """Nothing relevant: value 0, gradient 0. Mutant: divided by the ideal of the whole batch."""
-    scores = leaf()
-    loss = PlackettLuceLoss(3, method="exact", gain="exponential", normalize=True, reduction="none")
-    values = loss(scores, LABELS, OFFSETS)
-    values.sum().backward()
+    """Nothing relevant: value 0, gradient 0. Mutants: divided by the ideal of the whole batch; weights taken to
+    descend."""
     worth = plr.gains(LABELS)
-    ideal = plr.dcg(worth, worth, WEIGHTS, offsets=OFFSETS)
-    expected = plr.expected_metric(SCORES, worth, WEIGHTS, offsets=OFFSETS)
-    share = np.divide(expected, ideal, out=np.zeros(N_QUERIES), where=ideal > 0)
-    assert (ideal == 0).any()
-    np.testing.assert_allclose(values.detach().numpy(), -share, rtol=1e-6)
-    assert (scores.grad[OFFSETS[4] :] == 0.0).all()
+    for weights in WEIGHTS, WEIGHTS[[1, 2, 0]]:
+        scores = leaf()
+        options = {"method": "exact", "gain": "exponential", "normalize": True, "reduction": "none"}
+        values = PlackettLuceLoss(rank_weights=weights, **options)(scores, LABELS, OFFSETS)
+        values.sum().backward()
+        ideal = plr.ideal_dcg(worth, weights, offsets=OFFSETS)
+        expected = plr.expected_metric(SCORES, worth, weights, offsets=OFFSETS)
+        share = np.divide(expected, ideal, out=np.zeros(N_QUERIES), where=ideal > 0)
+        assert (ideal == 0).any()
+        np.testing.assert_allclose(values.detach().numpy(), -share, rtol=1e-6)
+        assert (scores.grad[OFFSETS[4] :] == 0.0).all()
 
 
 def test_other_metrics_by_rank_weights():
@@ -556,7 +558,9 @@ def test_workers_of_a_data_loader(context):
         (ValueError, "reduction must be one of", (leaf(), LABELS), {"reduction": "batchmean"}),
         (ValueError, "gain must be one of", (leaf(), LABELS), {"gain": "log"}),
         (TypeError, "normalize must be True or False", (leaf(), LABELS), {"normalize": "query"}),
-        (ValueError, "ideal metrics, which normalize divides by, must", (leaf(), -1.0 - LABELS), {"normalize": True}),
+        (ValueError, "relevance must be at least 0, .*: NDCG is a share", (leaf(), LABELS - 1e-9), {"normalize": True}),
+        (ValueError, "rank_weights must be at least 0, .*: NDCG is a share", (leaf(), LABELS),
+         {"normalize": True, "rank_weights": [1.0, -1.0]}),
         (ValueError, "n_samples must be at least 1", (leaf(), LABELS), {"n_samples": 0}),
         (ValueError, "rng must be at least 0", (leaf(), LABELS), {"method": "cmc", "rng": -1}),
         (TypeError, "relevance must not be a masked array", (leaf(), np.ma.array(LABELS, mask=LABELS > 2)), {}),

@@ -175,7 +175,7 @@ class TestWeightsOfZero:
         assert plr.sample_rankings([zero, zero, 1.0], 3, offsets=[0, 2, 3]).tolist() == [[[-1]] * 3, [[0]] * 3]
 
     def test_other_functions_say_what_to_do(self):
-        for function in (plr.pl_rank_3, plr.pl_rank_exact, plr.dcg):
+        for function in (plr.pl_rank_3, plr.pl_rank_exact, plr.expected_metric):
             with pytest.raises(ValueError, match="got -inf at index 0: leave out documents of weight 0, as only func"):
                 function([-np.inf, 0.0], [1.0, 0.0], [1.0])
 

@@ -15,7 +15,7 @@ def dcg(
     offsets: Any,
     ties: Any,
     n_threads: Any,
-    normalized: bool = False,
+    result: str = "dcg",
     normalize: Any = "query",
     empty: Any = 0.0,
 ) -> Any: ...

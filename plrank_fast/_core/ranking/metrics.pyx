@@ -107,12 +107,32 @@ cdef double dcg_of_query(
     return total
 
 
+cdef double ideal_dcg_of_query(
+    const Query *query, intp_t cutoff, double *gains, double *weights, int32_t *items
+) noexcept nogil:
+    """Return the DCG of the best ranking: the highest gain at the rank of the highest weight; none is negative."""
+    cdef double total = 0.0
+    cdef bint descending = True
+    cdef intp_t k
+    rank_query(query.relevance, query.n_items, cutoff, gains, items)
+    for k in range(cutoff):
+        gains[k] = query.relevance[items[k]]
+        weights[k] = -query.rank_weights[k]
+        items[k] = <int32_t>k
+        descending = descending and (k == 0 or weights[k] >= weights[k - 1])
+    if not descending:
+        sort_pairs(weights, items, cutoff)
+    for k in range(cutoff):
+        total -= weights[k] * gains[k]
+    return total
+
+
 cdef struct Ranked:
     # a query of which the first items by score are known
     Query of
     const int32_t *items         # (cutoff,)
     intp_t cutoff
-    intp_t wanted                # ranks to read: more than the cutoff only if the query is shorter
+    intp_t wanted                # ranks to read: more than the cutoff only if fewer items were retrieved
     double parameter
     double empty                 # the value of a query without relevant items
 
@@ -290,26 +310,38 @@ cdef size_t ranking_workspace(intp_t n_items) noexcept nogil:
 
 cdef struct MetricCall:
     Queries queries
-    ranked_metric metric
-    intp_t cutoff               # negative: all documents of each query
+    ranked_metric metric        # or NULL
+    intp_t cutoff               # negative: all documents of each query that were retrieved
     double parameter
     double empty
     double *out
     double *ideal               # DCG of the best ranking, or NULL
 
 
+cdef intp_t count_retrieved(const Query *query) noexcept nogil:
+    """Return the number of items that have a score above -inf."""
+    cdef intp_t d, retrieved = 0
+    for d in range(query.n_items):
+        retrieved += query.scores[d] > -INFINITY
+    return retrieved
+
+
 cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const MetricCall *call = <const MetricCall *>call_
     cdef Query query = query_at(&call.queries, q)
-    cdef intp_t wanted = call.cutoff if call.cutoff >= 0 else query.n_items, cutoff = min(wanted, query.n_items)
+    cdef intp_t retrieved, wanted
     cdef double *keys = <double *>workspace
-    cdef int32_t *items = <int32_t *>(keys + query.n_items)
-    cdef Ranked ranked = Ranked(query, items, cutoff, wanted, call.parameter, call.empty)
-    rank_query(query.scores, query.n_items, cutoff, keys, items)
-    call.out[q] = call.metric(&ranked)
+    cdef double *weights = keys + query.n_items
+    cdef int32_t *items = <int32_t *>(weights + query.n_items)
+    cdef Ranked ranked
+    if call.metric != NULL:
+        retrieved = count_retrieved(&query)
+        wanted = call.cutoff if call.cutoff >= 0 else retrieved
+        ranked = Ranked(query, items, min(wanted, retrieved), wanted, call.parameter, call.empty)
+        rank_query(query.scores, query.n_items, ranked.cutoff, keys, items)
+        call.out[q] = call.metric(&ranked)
     if call.ideal != NULL:
-        call.ideal[q] = dcg_of_query(
-            query.relevance, query.relevance, query.rank_weights, query.n_items, cutoff, keys, items)
+        call.ideal[q] = ideal_dcg_of_query(&query, query.cutoff, keys, weights, items)
 
 
 cdef object run_metric(MetricCall *call, CheckedBatch checked, object n_threads, double ns_per_item):
@@ -323,7 +355,7 @@ cdef object run_metric(MetricCall *call, CheckedBatch checked, object n_threads,
         call.out[q] = call.empty
     batch.call = call
     batch.query = metric_in_batch
-    batch.workspace = ranking_workspace(checked.longest)
+    batch.workspace = ranking_workspace(checked.longest) + checked.longest * sizeof(double)
     batch.ns_per_item = ns_per_item
     run_batch(&batch, n_threads)
     return values
@@ -391,16 +423,35 @@ cdef int warn_of_missing_offsets(object offsets, intp_t n_items) except -1:
     return 0
 
 
+cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
+
+
+cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
+    """Refuse gains and rank weights below 0, by whose ideal DCG nothing can be divided."""
+    cdef const Queries *queries = &checked.queries
+    cdef intp_t q
+    if any_negative(queries.relevance, checked.n_items):
+        validation.within(checked.relevance_array(), "relevance", 0.0, INFINITY, A_SHARE)
+    for q in range(checked.n_queries if queries.next_rank_weights > 0 else 1):
+        if any_negative(queries.rank_weights + q * queries.next_rank_weights, queries.n_ranks):
+            given = validation.real_array(rank_weights, "rank_weights", ndim=(1, 2))
+            validation.within(given, "rank_weights", 0.0, INFINITY, A_SHARE)
+    return 0
+
+
 def dcg(
-    dict unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, bint normalized=False,
+    dict unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, str result="dcg",
     normalize="query", empty=0.0
 ):
-    """Return the DCG of each query, or the NDCG. The arguments are those of the public functions."""
+    """Return the DCG of each query, the NDCG or the ideal DCG, whose names are "dcg", "ndcg" and "ideal_dcg".
+
+    The other arguments are those of the public functions.
+    """
     if unknown:
         validation.refuse_unknown(unknown)
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(
-        scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets)
+        scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets, "relevance", True, True)
     cdef bint over_all = False
     cdef double of_empty = 0.0
     cdef intp_t q
@@ -415,21 +466,23 @@ def dcg(
     call.parameter = call.empty = 0.0
     n_threads = checked_threads(n_threads)
     call.ideal = NULL
-    if normalized:
+    if result != "dcg":
         over_all = chosen(normalize, "normalize", NORMALISATIONS)
         of_empty = checked_real(empty, "empty", or_nan=True)
-        if any_negative(checked.queries.relevance, checked.n_items):
-            validation.within(
-                checked.relevance_array(), "relevance", 0.0, INFINITY,
-                ": NDCG is a share of the ideal DCG; dcg takes any sign")
+        require_an_ideal(checked, rank_weights)
         ideal = zeros(checked.n_queries)
         call.ideal = <double *>data_of(ideal)
-    values = run_metric(&call, checked, n_threads, ns_per_item=60.0 if normalized else 30.0)
+    if result == "ideal_dcg":
+        call.metric = NULL
+    values = run_metric(&call, checked, n_threads, ns_per_item=30.0 if result == "dcg" else 60.0)
+    if result == "dcg":
+        return values
+    if result == "ideal_dcg":
+        return ideal
     if over_all:
         return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_empty
-    if normalized:
-        for q in range(checked.n_queries):
-            call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else of_empty
+    for q in range(checked.n_queries):
+        call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else of_empty
     return values
 
 
@@ -441,7 +494,7 @@ def metric(
     if unknown:
         validation.refuse_unknown(unknown)
     cdef MetricCall call
-    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name)
+    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name, True, True)
     warn_of_missing_offsets(offsets, checked.n_items)
     call.cutoff = -1
     if cutoff is not None:

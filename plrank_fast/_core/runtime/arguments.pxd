@@ -31,7 +31,8 @@ cdef class CheckedBatch:
 
 
 cdef CheckedBatch checked_batch(
-    object scores, object relevance, object rank_weights, object offsets, str name=*, bint limited=*)
+    object scores, object relevance, object rank_weights, object offsets, str name=*, bint limited=*,
+    bint unretrieved=*)
 cdef intp_t checked_count(object value, str name, intp_t lowest) except -1
 cdef double checked_real(object value, str name, bint or_nan=*) except? -1.0
 cdef double checked_factor(object value, str name) except -1.0

@@ -234,14 +234,18 @@ cdef class CheckedBatch:
 
 
 cdef CheckedBatch checked_batch(
-    object scores, object relevance, object rank_weights, object offsets, str name="relevance", bint limited=True
+    object scores, object relevance, object rank_weights, object offsets, str name="relevance", bint limited=True,
+    bint unretrieved=False
 ):
-    """Return the arrays of a call. ``relevance`` may have another ``name``, and no limits of magnitude."""
+    """Return the arrays of a call. ``relevance`` may have another ``name``, and no limits of magnitude.
+
+    With ``unretrieved`` the scores may be -inf.
+    """
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
     cdef bint with_relevance = relevance is not NOT_TAKEN, with_weights = rank_weights is not NOT_TAKEN
     if not batch.read_plain(scores, relevance, rank_weights, offsets):
         scores, relevance, rank_weights, offsets = validation.arrays_of_queries(
-            scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights)
+            scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights, unretrieved)
         batch.take(scores, relevance, rank_weights, offsets)
     return batch
 
