@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Never
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -169,6 +168,6 @@ def ranking_log_prob_vjp(
     cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, may_be_small=True)
     threads = validation.threads(n_threads)
     out = validation.output(out, (int(offsets_[-1]),))
-    rankings_, impossible = validation.rankings_of_possible(rankings_, starts, possible, offsets_)
-    gradient = log_prob_gradient(scores_, starts, rankings_, np.where(impossible, 0.0, cotangent_), threads)
+    rankings_, _ = validation.rankings_of_possible(rankings_, starts, possible, offsets_)
+    gradient = log_prob_gradient(scores_, starts, rankings_, cotangent_, threads)
     return validation.deliver(validation.of_all_items(gradient, possible, offsets_), out)

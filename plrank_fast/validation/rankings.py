@@ -76,7 +76,7 @@ def rankings_of_possible(
     numbers[possible] = np.arange(possible.size) - np.repeat(starts[:-1], np.diff(starts))
     holds_item = (rankings >= 0) & (np.arange(rankings.shape[2]) < np.diff(offsets)[:, np.newaxis, np.newaxis])
     among = numbers[np.where(holds_item, rankings + offsets[:-1, np.newaxis, np.newaxis], offsets[-1])]
-    impossible: NDArray[np.bool_] = (holds_item & (among < 0)).any(axis=2)
+    impossible: NDArray[np.bool_] = np.any(holds_item & (among < 0), axis=2)
     among[impossible] = -1
     return among, impossible
 
