@@ -17,6 +17,7 @@ Hessian Matrix of Ranking Objectives for Stochastic Learning to Rank with Gradie
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, TypeAlias
@@ -125,6 +126,7 @@ class BoostingObjective(Workers):
     """
 
     _data_sets: list[_DataSet]  # the last used comes first
+    _library = ""  # which calls the objective
 
     def __init__(
         self,
@@ -214,9 +216,13 @@ class BoostingObjective(Workers):
     def _round(
         self, scores: ArrayLike, labels: ArrayLike, offsets: IntArray, weights: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the derivatives of a training's next round; warn if the first tree did not split."""
+        """Compute the derivatives of a training's next round; warn if the first tree did not split.
+
+        A call by a user, in place of a training's, may be at the same scores again.
+        """
         gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights)
-        if self._data_sets[0].rounds.at_start == 2 and gradient.any():
+        caller = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
+        if self._data_sets[0].rounds.at_start == 2 and gradient.any() and caller == self._library:
             warn(f"the first tree has left all scores where they were: {NO_SPLIT}", stacklevel=3)
         return gradient, curvature
 
@@ -244,12 +250,11 @@ class BoostingObjective(Workers):
         if any(type(each) is not np.ndarray or each.dtype.kind not in "iuf" for each in given):
             labels, offsets, weights_ = _checked(labels, offsets, weights, scores)
             weights = None if weights is None else weights_
-        for place, data in enumerate(self._data_sets):
-            if data.same(labels, offsets, weights, scores):
-                self._data_sets.insert(0, self._data_sets.pop(place))
-                return data
-        data = self._prepared(*_checked(labels, offsets, weights, scores), weights is not None)
-        self._data_sets = [data, *self._data_sets[: DATA_SETS_KEPT - 1]]
+        kept = self._data_sets  # another thread may replace the list, and none changes it
+        same = (data for data in kept if data.same(labels, offsets, weights, scores))
+        data = next(same, None) or self._prepared(*_checked(labels, offsets, weights, scores), weights is not None)
+        if not kept or data is not kept[0]:
+            self._data_sets = [data, *(each for each in kept if each is not data)][:DATA_SETS_KEPT]
         return data
 
     def _prepared(self, labels: FloatArray, offsets: IntArray, weights: FloatArray, weighted: bool) -> _DataSet:

@@ -15,6 +15,7 @@ objectives, so they are applied here; they must be the same for all documents of
 
 from __future__ import annotations
 
+from copy import copy
 from typing import Any
 from warnings import warn
 from weakref import WeakSet
@@ -49,13 +50,14 @@ class Objective(BoostingObjective):
     Notes
     -----
     ``lightgbm.cv`` keeps queries together for its own ranking objectives only: pass
-    ``folds=sklearn.model_selection.GroupKFold(5)``. Folds that cut queries are refused.
+    ``folds=sklearn.model_selection.GroupKFold(5)``. Objective and metric refuse folds that cut queries.
 
     LightGBM works on a copy of the objective, so each training starts at ``first_round``. To go on from ``init_model``
     with a sampled method, pass ``first_round=init_model.current_iteration()``: the result is then the model of a single
     training.
     """
 
+    _library = "lightgbm"
     _checked: WeakSet[Any]  # data sets of which parameters and queries have been looked at
     _read: tuple[Any, ...]  # LightGBM's groups and weights of the last round, offsets and query weights
 
@@ -65,12 +67,14 @@ class Objective(BoostingObjective):
         LightGBM's scikit-learn interface passes as many arguments as the call has parameters.
         """
         scores, labels, weight, group = _arguments(first, second, weight, group)
-        if group is None or group is not self._read[0] or weight is not self._read[1]:
-            self._read = (group, weight, *_queries(group, weight))
+        read = self._read  # another thread may replace it
+        if group is None or not (_same(group, read[0]) and _same(weight, read[1])):
+            self._read = read = (*(copy(each) for each in (group, weight)), *_queries(group, weight))
         if _is_dataset(second) and second not in self._checked:
-            _check(second)
+            _tell_of_unused(second)
+            _refuse_cut_queries(second)
             self._checked.add(second)
-        return self._round(scores, labels, *self._read[2:])
+        return self._round(scores, labels, *read[2:])
 
     def _forget(self) -> None:
         super()._forget()
@@ -85,6 +89,8 @@ class Metric(RankingMetric):
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
         """Return the name, the value, and True as higher is better; the arguments are those of the objective."""
         scores, labels, weight, group = _arguments(first, second, weight, group)
+        if _is_dataset(second):
+            _refuse_cut_queries(second)
         offsets, weights = _queries(group, weight)
         return self.name, self.evaluate(scores, labels, offsets, weights=weights), True
 
@@ -107,11 +113,20 @@ def _queries(group: Any, weight: Any) -> tuple[IntArray, FloatArray | None]:
     return offsets, None if weight is None else validation.weights_of_queries(weight, offsets)
 
 
-def _check(dataset: Any) -> None:
-    """Warn of parameters without effect, and raise if ``dataset`` is a fold that cuts queries."""
+def _same(values: Any, kept: Any) -> bool:
+    """Return whether the values are those of which a copy was kept."""
+    return values is kept is None or np.array_equal(values, kept)
+
+
+def _tell_of_unused(dataset: Any) -> None:
+    """Warn of parameters without effect."""
     unused = [name for name in OF_LAMBDARANK if name in (dataset.params or {})]
     if unused:
         warn(f"{', '.join(unused)} only goes with LightGBM's own objectives: {OPTIONS}", stacklevel=3)
+
+
+def _refuse_cut_queries(dataset: Any) -> None:
+    """Raise if ``dataset`` is a fold that cuts queries."""
     whole, rows = getattr(dataset, "reference", None), getattr(dataset, "used_indices", None)
     if whole is not None and rows is not None and whole.get_group() is not None:
         sizes = np.asarray(whole.get_group(), dtype=np.int64)

@@ -2,7 +2,11 @@
 
 ::
 
-    xgboost.train({"learning_rate": 0.1}, matrix, 100, obj=Objective(), custom_metric=Metric(), evals=[(vali, "vali")])
+    parameters = {"learning_rate": 0.1, "disable_default_eval_metric": True}
+    xgboost.train(parameters, matrix, 100, obj=Objective(), custom_metric=Metric(), evals=[(vali, "vali")])
+
+XGBoost's default metric is the root mean squared error, and it ends the process where a matrix has query weights. The
+objective switches it off in its first round, whether or not the parameters do.
 
 The objective's units suit XGBoost's defaults, ``reg_lambda=1`` and ``min_child_weight=1``. Groups come from the matrix
 (``qid=`` or ``set_group``), and scores include its ``base_margin``. The objective applies weights, one for each query,
@@ -16,7 +20,9 @@ rounding. The partitions must hold whole queries, which `plrank_fast.dask` ensur
 
 from __future__ import annotations
 
+import sys
 from typing import Any
+from weakref import WeakSet
 
 import numpy as np
 
@@ -57,9 +63,20 @@ class Objective(_Workers, BoostingObjective):
     goes on, so the result is the model of a single training up to rounding.
     """
 
+    _library = "xgboost"
+    _seen: WeakSet[Any]  # boosters without the default metric
+
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:
         """Compute the derivatives of the round at ``scores``."""
+        booster = sys._getframe(1).f_locals.get("self")  # XGBoost passes it to no objective
+        if isinstance(booster, import_extra("xgboost", "xgboost").Booster) and booster not in self._seen:
+            booster.set_param("disable_default_eval_metric", 1)
+            self._seen.add(booster)
         return self._round(np.ravel(scores), *_read(matrix, "obj"))
+
+    def _forget(self) -> None:
+        super()._forget()
+        self._seen = WeakSet()
 
 
 @with_parameters(RankingMetric.__doc__)

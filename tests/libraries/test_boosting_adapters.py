@@ -2,6 +2,8 @@
 
 import inspect
 import pickle
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -283,8 +285,14 @@ class TestLightGBM:
         selection = pytest.importorskip("sklearn.model_selection")
         native = LightGBM(lightgbm)
         parameters = QUIET | {"objective": plrank_lightgbm.Objective(method="cmc")}
-        with pytest.raises(ValueError, match=r"query in the data set must be all or none.*GroupKFold"):
-            lightgbm.cv(parameters, native.data(), 2, nfold=3, stratified=False, feval=plrank_lightgbm.Metric())
+        for objective in (parameters["objective"], "lambdarank_of_a_user"):
+            if objective == "lambdarank_of_a_user":  # without our objective the metric refuses
+                objective = lambda scores, data: (scores - data.get_label(), np.ones_like(scores))  # noqa: E731
+            with pytest.raises(ValueError, match=r"query in the data set must be all or none.*GroupKFold"):
+                lightgbm.cv(
+                    parameters | {"objective": objective}, native.data(), 2, nfold=3, stratified=False,
+                    feval=plrank_lightgbm.Metric(),
+                )  # fmt: skip
         result = lightgbm.cv(
             parameters, native.data(), 4, folds=selection.GroupKFold(3), feval=plrank_lightgbm.Metric(),
             return_cvbooster=True,
@@ -300,6 +308,40 @@ class TestLightGBM:
             np.testing.assert_allclose(  # each fold has rounds of its own
                 model.predict(TEST.features), alone.predict(TEST.features), rtol=1e-9, atol=1e-9
             )
+
+    def test_groups_that_change_in_place(self):
+        """Mutants: groups and weights of the last round recognised by identity; the kept array not a copy."""
+        labels, scores = np.array([0.0, 2.0, 1.0, 0.0, 1.0, 3.0]), np.linspace(0.0, 1.0, 6)
+        objective, group, weight = plrank_lightgbm.Objective(), np.array([2, 2, 2]), np.repeat([1.0, 2.0, 2.0], 2)
+        for sizes, weights in (([2, 2, 2], [1, 1, 2, 2, 2, 2]), ([2, 2, 2], [3, 3, 1, 1, 2, 2]), ([2, 1, 3], weight)):
+            group[:], weight[:] = sizes, np.repeat([3.0, 2.0, 2.0], sizes) if weights is weight else weights
+            expected = plrank_lightgbm.Objective()(labels, scores, weight.copy(), group.copy())
+            np.testing.assert_array_equal(objective(labels, scores, weight, group), expected)
+
+    def test_threads_that_share_an_objective(self, monkeypatch):
+        """Each gets the derivatives of its own groups, wherever another thread comes between.
+
+        Mutant: groups of the last call of any thread.
+        """
+        labels, scores = TRAIN.labels[:60], np.linspace(0.0, 1.0, 60)
+        objective, groups = plrank_lightgbm.Objective(method="exact"), [np.array([60]), np.full(30, 2)]
+        expected = [objective(labels, scores, None, group)[0] for group in groups]
+
+        def interrupted(_):
+            with monkeypatch.context() as once:
+                once.setattr(plrank_lightgbm, "_is_dataset", lambda _: False)
+                np.testing.assert_array_equal(objective(labels, scores, None, groups[1])[0], expected[1])
+            return False
+
+        monkeypatch.setattr(plrank_lightgbm, "_is_dataset", interrupted)
+        np.testing.assert_array_equal(objective(labels, scores, None, groups[0])[0], expected[0])
+
+    def test_calls_outside_of_training(self, recwarn):
+        """They may repeat the scores. Mutant: told of a tree that never was."""
+        objective = plrank_lightgbm.Objective()
+        for _ in range(3):
+            objective(TRAIN.labels, np.zeros(TRAIN.n_docs), None, SIZES)
+        assert not recwarn.list
 
     def test_parameters_that_only_its_own_objectives_heed(self, lightgbm):
         """They are named in a warning. Mutant: only the first of them."""
@@ -351,6 +393,20 @@ class TestXGBoost:
         (values,) = (values for name, values in history["test"].items() if "ndcg" in name)
         assert model.best_iteration == np.argmax(values)
         assert 1 < model.best_iteration < 194
+
+    def test_default_metric_is_off(self, xgboost):
+        """XGBoost's own ends the process where there are query weights. Mutants: left on; switched off in vain."""
+        program = (
+            "import numpy as np, xgboost; from plrank_fast.xgboost import Metric, Objective\n"
+            "matrix = xgboost.DMatrix(np.arange(8.0).reshape(4, 2), [0, 1, 2, 0], qid=[0, 0, 1, 1])\n"
+            "matrix.set_weight([1.0, 2.0])\n"
+            "told = {}\n"
+            "xgboost.train({}, matrix, 2, obj=Objective(), custom_metric=Metric(), evals=[(matrix, 't')],\n"
+            "              evals_result=told, verbose_eval=False)\n"
+            "print(*told['t'])"
+        )
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout.split()) == (0, ["ndcg_plrank@10"]), done.stderr
 
     def test_query_identifiers_are_groups(self, xgboost):
         adapter = XGBoost(xgboost)
