@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
 # This trains the default preset on half the size of the real set, to fit the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-quick test-all docs note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-quick test-all docs docstrings note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -147,6 +147,9 @@ lint: build  ## check style, types, the stubs of the compiled modules, and the w
 	$(BIN)/pyright
 	$(BIN)/stubtest --ignore-missing-stub plrank_fast._core plrank_fast.cython_plrank
 	$(BIN)/zizmor -q --offline .github
+
+docstrings:  ## write the shared descriptions of parameters (docs/shared_descriptions.txt) into the docstrings
+	$(PYTHON) docs/fill_docstrings.py
 
 # Every warning is an error: a broken link, a docstring that cannot be rendered, a script that fails.
 docs: $(VENV)/docs compiled  ## build the documentation site into build/docs (SITE_ADDRESS=https://... adds the version switcher)

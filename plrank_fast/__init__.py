@@ -156,4 +156,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_ON_FIRST_USE, "load_model"})
+    return [*__all__, "__doc__", "__version__"]

@@ -34,7 +34,6 @@ from plrank_fast.metrics import dcg, ideal_dcg
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import documented, with_parameters
 
 Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
 
@@ -105,7 +104,7 @@ class BoostingObjective(Workers):
     first_round : int
         Number of the round with which training begins: the number of finished rounds, to resume a training.
     n_threads : int, optional
-        None: all available processors.
+        None or -1: all available processors; -2: all but one.
 
     Notes
     -----
@@ -161,7 +160,7 @@ class BoostingObjective(Workers):
         self.n_threads = validation.threads(n_threads)
         self._forget()
 
-    @documented
+    @validation.hinted
     def derivatives(
         self,
         scores: ArrayLike,
@@ -179,6 +178,8 @@ class BoostingObjective(Workers):
             Present scores.
         labels : array_like, shape (n_docs,)
             Grades, which ``gain`` turns into relevance.
+        offsets : array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default.
         weights : array_like, shape (n_queries,), optional
             Weight of each query, not negative.
         round_number : int, optional
@@ -287,12 +288,17 @@ class BoostingObjective(Workers):
         return f"{type(self).__name__}({settings})"
 
 
-@with_parameters(BoostingObjective.__doc__)
 class RankingMetric(Workers):
     """Metric that evaluates the mean NDCG of a data set, for early stopping too.
 
     Parameters
     ----------
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG; 10 by default.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
     expected : bool
         False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
         over rankings drawn from Plackett-Luce, which is what training optimises.
@@ -300,6 +306,8 @@ class RankingMetric(Workers):
         Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Examples
     --------
@@ -311,6 +319,7 @@ class RankingMetric(Workers):
     0.815
     """
 
+    @validation.hinted
     def __init__(
         self,
         *,

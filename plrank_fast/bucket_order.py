@@ -10,10 +10,9 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import documented, with_parameters
 
 
-@documented
+@validation.hinted
 def bucket_log_prob(
     scores: ArrayLike, buckets: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -21,11 +20,17 @@ def bucket_log_prob(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
     buckets : array_like of int, shape (n_docs,)
         The bucket of each document, up to 2**53 in magnitude. Documents of a smaller number come first, and the order
         of documents with the same number is unknown: minus the labels, or 0 for the documents that were shown and 1 for
         the rest. The log-probability is -inf, without a gradient, if a document with the score -inf comes before one
         with a finite score; otherwise documents with the score -inf do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -80,7 +85,7 @@ def bucket_log_prob_vjp(
     n_threads: int | None = None,
     out: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]: ...
-@with_parameters(bucket_log_prob.__doc__)
+@validation.hinted
 def bucket_log_prob_vjp(
     scores: ArrayLike,
     buckets: ArrayLike,
@@ -95,10 +100,21 @@ def bucket_log_prob_vjp(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    buckets : array_like of int, shape (n_docs,)
+        The bucket of each document, up to 2**53 in magnitude. Documents of a smaller number come first, and the order
+        of documents with the same number is unknown: minus the labels, or 0 for the documents that were shown and 1 for
+        the rest. The log-probability is -inf, without a gradient, if a document with the score -inf comes before one
+        with a finite score; otherwise documents with the score -inf do not count.
     cotangent : array_like, shape (n_queries,)
         v: derivative of a scalar loss by each log-probability; finite, of either sign.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     hessian : bool
         Whether to return the diagonal of the Hessian of the sum too.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
     out : ndarray, shape (n_docs,), float64, or a pair of them with ``hessian``, optional
         Where to write the result.
 

@@ -22,7 +22,6 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import with_parameters
 
 catboost = import_extra("catboost", "catboost")
 
@@ -154,7 +153,7 @@ def train(
     return catboost.sum_models(trees if init_model is None else [init_model, *trees])
 
 
-@with_parameters(train.__doc__)
+@validation.hinted
 def cv(
     parameters: dict[str, Any],
     pool: Any,
@@ -169,10 +168,22 @@ def cv(
 
     Parameters
     ----------
+    parameters : dict
+        Parameters of ``catboost.CatBoost`` by any of their names, but those that only apply to whole models.
+        ``loss_function``, ``eval_metric``, ``iterations`` and ``early_stopping_rounds`` may be given here or passed as
+        ``objective``, ``metric``, ``num_boost_round`` and ``early_stopping_rounds``. By default ``learning_rate`` is
+        0.1, ``l2_leaf_reg`` the objective's shrinkage, and nothing is printed.
+    pool : catboost.Pool
+        Documents with labels and ``group_id``. Weights, if it has any, must be the same for all documents of a query.
+        Scores start from its ``baseline``. It is not changed.
+    num_boost_round : int, optional
+        Number of trees; 100 by default.
     fold_count : int
         Number of folds, at most that of queries. Each is the test set once.
     partition_random_seed : int
         Seed of the assignment of queries to folds.
+    metric : RankingMetric, optional
+        ``RankingMetric()`` by default, which is NDCG@10.
     **options
         ``objective`` and ``init_model``, passed on to `train`.
 

@@ -10,15 +10,6 @@ from numpy.typing import ArrayLike
 from plrank_fast import probabilities, sampling, validation
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
-from plrank_fast.validation.parameters import with_parameters
-
-documented = with_parameters(
-    sampling.ranking_log_prob.__doc__,
-    """
-    cutoff : int, optional
-        Ranks, K; all of the longest query by default.
-    """,
-)
 
 ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items, which is processed in parts
 
@@ -52,7 +43,7 @@ class PlackettLuce:
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start. By default there is a single query, and rankings have no axis of queries.
     n_threads : int, optional
-        None: all available processors. No result depends on it.
+        None or -1: all available processors; -2: all but one.
 
     Attributes
     ----------
@@ -90,7 +81,7 @@ class PlackettLuce:
         """Number of queries."""
         return self.offsets.size - 1
 
-    @documented
+    @validation.hinted
     def sample(
         self,
         n_samples: int = 1,
@@ -102,6 +93,21 @@ class PlackettLuce:
     ) -> RankingArray:
         """Draw rankings.
 
+        Parameters
+        ----------
+        n_samples : int
+            Rankings drawn for each query, N.
+        cutoff : int, optional
+            Ranks, K; all of the longest query by default.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
+        sampler : {"auto", "introselect", "network", "alias", "threshold"}
+            Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+        first_query : int
+            Number of the first query in the numbering of random streams. Query q of a call draws from stream
+            ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
         Returns
         -------
         ndarray of int32, shape (n_samples, K), or (n_queries, n_samples, K) with ``offsets``
@@ -111,12 +117,15 @@ class PlackettLuce:
             first_query=first_query,
         )  # fmt: skip
 
-    @documented
+    @validation.hinted
     def log_prob(self, rankings: ArrayLike | None = None, *, buckets: ArrayLike | None = None) -> FloatArray:
         """Compute the log-probability of rankings, of prefixes of them, or of one ranking with ties of each query.
 
         Parameters
         ----------
+        rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+            Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a
+            prefix of its own length, or the whole of a candidate set smaller than others.
         buckets : array_like of int, shape (n_docs,)
             In place of rankings: documents of a smaller number come first, in any order among those of the same number
             (see ``bucket_log_prob``). A set that comes first has 0 for its members and 1 for the rest.
@@ -130,7 +139,7 @@ class PlackettLuce:
             return bucket_log_prob(self.scores, given, offsets=self.offsets, n_threads=self.n_threads)
         return sampling.ranking_log_prob(self.scores, given, offsets=self._as_given, n_threads=self.n_threads)
 
-    @documented
+    @validation.hinted
     def log_prob_vjp(
         self, rankings: ArrayLike | None, cotangent: ArrayLike, *, buckets: ArrayLike | None = None
     ) -> FloatArray:
@@ -138,6 +147,9 @@ class PlackettLuce:
 
         Parameters
         ----------
+        rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+            Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a
+            prefix of its own length, or the whole of a candidate set smaller than others.
         cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
             Weight of each log-probability, of either sign; (n_queries,) for buckets.
         buckets : array_like of int, shape (n_docs,)
@@ -154,9 +166,14 @@ class PlackettLuce:
             self.scores, given, cotangent, offsets=self._as_given, n_threads=self.n_threads
         )
 
-    @documented
+    @validation.hinted
     def mode(self, cutoff: int | None = None) -> RankingArray:
         """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
+
+        Parameters
+        ----------
+        cutoff : int, optional
+            Ranks, K; all of the longest query by default.
 
         Returns
         -------
@@ -174,9 +191,14 @@ class PlackettLuce:
         rankings[query[kept], rank[kept]] = order[kept]
         return rankings[0] if self._as_given is None else rankings
 
-    @documented
+    @validation.hinted
     def rank_probabilities(self, cutoff: int | None = None) -> FloatArray:
         """Compute the probability that each document stands at each of the first ranks.
+
+        Parameters
+        ----------
+        cutoff : int, optional
+            Ranks, K; all of the longest query by default.
 
         Returns
         -------
@@ -187,9 +209,15 @@ class PlackettLuce:
         values = probabilities.rank_probabilities(self._finite, ranks, offsets=self._starts, n_threads=self.n_threads)
         return validation.of_all_items(values, self._possible, self.offsets)
 
-    @documented
+    @validation.hinted
     def exposure(self, rank_weights: ArrayLike) -> FloatArray:
         """Compute the expected exposure of each document.
+
+        Parameters
+        ----------
+        rank_weights : array_like, shape (K,) or (n_queries, K)
+            Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past
+            the end of a query do not count.
 
         Returns
         -------
@@ -199,7 +227,7 @@ class PlackettLuce:
         values = probabilities.exposure(self._finite, rank_weights, offsets=self._starts, n_threads=self.n_threads)
         return validation.of_all_items(values, self._possible, self.offsets)
 
-    @documented
+    @validation.hinted
     def entropy(self, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None) -> SampledValue:
         """Estimate the entropy of the first ``cutoff`` ranks of each query, in nats.
 
@@ -209,8 +237,13 @@ class PlackettLuce:
 
         Parameters
         ----------
+        cutoff : int, optional
+            Ranks, K; all of the longest query by default.
         n_samples : int
             Rankings to draw, at least 2.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
 
         Returns
         -------
@@ -224,7 +257,7 @@ class PlackettLuce:
         """
         return self._mean_over_choices(None, cutoff, n_samples, rng)
 
-    @with_parameters(entropy.__doc__)
+    @validation.hinted
     def kl(
         self, other: PlackettLuce, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None
     ) -> SampledValue:
@@ -238,6 +271,19 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same queries.
+        cutoff : int, optional
+            Ranks, K; all of the longest query by default.
+        n_samples : int
+            Rankings to draw, at least 2.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
+
+        Returns
+        -------
+        SampledValue
+            (value, standard_error), both (n_queries,). If nearly all rankings have been drawn, the error is a bound on
+            the contribution of the others.
         """
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)

@@ -20,14 +20,13 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import documented, with_parameters
 
 ACCURACY = 1e-8  # of the sum of the rank weights
 MOST_STEPS, MOST_ROUNDS = 100, 200  # of Newton's method, and of conjugate gradients in each step
 PANEL, NODES = 6.0, 16  # Gauss-Legendre along the path to the scores: end of the first panel, nodes of each
 
 
-@documented
+@validation.hinted
 def scores_for_exposure(
     target: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -40,6 +39,10 @@ def scores_for_exposure(
         have less than the first m ranks.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Attention theta of each rank, at least 0 and not ascending.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -114,7 +117,7 @@ def scores_for_exposure(
     return scores - (total(scores) / np.maximum(np.diff(offsets_), 1))[query]
 
 
-@with_parameters(scores_for_exposure.__doc__)
+@validation.hinted
 def exposure_matching(
     scores: ArrayLike,
     target: ArrayLike,
@@ -127,9 +130,17 @@ def exposure_matching(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
     target : array_like, shape (n_docs,)
         Exposure that each document should have, for instance in proportion to its merit. The targets of a query sum to
         its rank weights.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Attention theta of each rank, at least 0 and not ascending.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------

@@ -31,13 +31,12 @@ from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
-from plrank_fast.validation.parameters import documented, with_parameters
 
 KINDS = ("squared", "absolute")
 EXPOSURE_METHODS = ("exact", "sample")
 
 
-@documented
+@validation.hinted
 def expected_exposure(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -54,8 +53,27 @@ def expected_exposure(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     method : {"exact", "sample"}
         "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -83,7 +101,7 @@ def expected_exposure(
     )  # fmt: skip
 
 
-@documented
+@validation.hinted
 def disparity(
     exposure: ArrayLike, merit: ArrayLike, *, offsets: ArrayLike | None = None, kind: str = "squared"
 ) -> tuple[FloatArray, FloatArray]:
@@ -95,6 +113,8 @@ def disparity(
         Exposure of each document, such as ``expected_exposure`` gives.
     merit : array_like, shape (n_docs,)
         Merit of each document, to which its exposure should be proportional, for instance its relevance; not negative.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     kind : {"squared", "absolute"}
         Mean over pairs of the square, or of the absolute value, of E_i m_j - E_j m_i.
 
@@ -129,7 +149,7 @@ def disparity(
     return (_squared if kind == "squared" else _absolute)(exposure_, merit_, offsets_)
 
 
-@with_parameters(disparity.__doc__)
+@validation.hinted
 def disparity_gradient(
     scores: ArrayLike,
     merit: ArrayLike,
@@ -147,12 +167,31 @@ def disparity_gradient(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    merit : array_like, shape (n_docs,)
+        Merit of each document, to which its exposure should be proportional, for instance its relevance; not negative.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    kind : {"squared", "absolute"}
+        Mean over pairs of the square, or of the absolute value, of E_i m_j - E_j m_i.
     method : str
         Gradient estimator, by any name that ``value_and_gradient`` takes. "pl_rank_exact" uses exact exposures. The
         others estimate the exposures from rankings of their own, so that the gradient of the "squared" disparity is
         unbiased. The value of a sampled disparity is biased upwards.
     n_samples : int
         Rankings drawn for the exposures of each query, and again for the gradient.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import documented, documented_gradient, with_parameters
 
 
-@documented
+@validation.hinted
 def pl_rank_3(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -28,7 +25,6 @@ def pl_rank_3(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
@@ -37,12 +33,35 @@ def pl_rank_3(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
         variance than that of ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
         ``pl_rank_exact``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -71,15 +90,13 @@ def pl_rank_3(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_3", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
 
 
-@documented_gradient
+@validation.hinted
 def pl_rank_2(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -98,6 +115,39 @@ def pl_rank_2(
 
     For the same rankings the result equals that of ``pl_rank_3`` up to rounding, at a higher cost: PL-Rank-2 serves as
     a baseline for comparisons.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----
@@ -120,7 +170,7 @@ def pl_rank_2(
     )  # fmt: skip
 
 
-@documented_gradient
+@validation.hinted
 def pl_rank_1(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -139,6 +189,39 @@ def pl_rank_1(
 
     It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance. Its entries sum to zero for
     every single ranking.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----
@@ -161,7 +244,7 @@ def pl_rank_1(
     )  # fmt: skip
 
 
-@with_parameters(pl_rank_3.__doc__)
+@validation.hinted
 def pl_rank_cmc(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -176,7 +259,6 @@ def pl_rank_cmc(
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
@@ -185,12 +267,41 @@ def pl_rank_cmc(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
         1000.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
         boosted trees as their curvature: see the notes of ``pl_rank_exact``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent. With ``hessian`` a pair
+        (gradient, Hessian diagonal).
 
     Notes
     -----
@@ -213,15 +324,13 @@ def pl_rank_cmc(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _sampled.estimate(
         "pl_rank_cmc", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
 
 
-@with_parameters(pl_rank_3.__doc__)
+@validation.hinted
 def pl_rank_exact(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -234,7 +343,6 @@ def pl_rank_exact(
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
-    **unknown: Never,
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
@@ -243,6 +351,15 @@ def pl_rank_exact(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     rtol : float
         Relative tolerance, from 1e-10 to below 1, for each query: the norm of the gradient's error is at most ``rtol``
         times the norm of the gradient, or times max|theta| max|rho| / 1000 if that is larger. The error of the Hessian
@@ -251,6 +368,14 @@ def pl_rank_exact(
     hessian : bool
         Whether to compute the diagonal of the Hessian too, which takes 1.1 to 1.3 times as long. Do not pass it to
         boosted trees as their curvature: see the notes.
+    noise : {"gumbel", "normal"}
+        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
+    sigma : float
+        Scale of the noise, positive.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
 
     Returns
     -------
@@ -300,8 +425,6 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _exact.expectations(
         scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian
     )

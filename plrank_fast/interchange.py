@@ -10,22 +10,9 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import with_parameters
-
-documented = with_parameters(
-    """
-    offsets : array_like of int, shape (n_queries + 1,)
-        Where each query's documents start.
-    qids : iterable, one for each query, optional
-        Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
-    docids : iterable, one for each document, optional
-        Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
-        query by default.
-    """
-)
 
 
-@documented
+@validation.hinted
 def to_run(
     scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, float]]:
@@ -35,6 +22,13 @@ def to_run(
     ----------
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another.
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    qids : iterable, one for each query, optional
+        Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
+        query by default.
 
     Returns
     -------
@@ -55,7 +49,7 @@ def to_run(
     return _nested(validation.real_array(scores, "scores").tolist(), offsets, qids, docids)
 
 
-@documented
+@validation.hinted
 def to_qrels(
     labels: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, int]]:
@@ -65,6 +59,13 @@ def to_qrels(
     ----------
     labels : array_like, shape (n_docs,)
         Grades, whole numbers. The nDCG of these tools takes the grades themselves as gains, not 2**label - 1.
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    qids : iterable, one for each query, optional
+        Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
+        query by default.
 
     Returns
     -------
@@ -80,7 +81,7 @@ def to_qrels(
     return _nested(grades.tolist(), offsets, qids, docids)
 
 
-@documented
+@validation.hinted
 def from_run(
     run: Mapping[str, Mapping[str, float]],
     offsets: ArrayLike,
@@ -95,6 +96,13 @@ def from_run(
     ----------
     run : dict of str to dict of str to float
         A run or judgements, by `to_run`, `to_qrels` or another system.
+    offsets : array_like of int, shape (n_queries + 1,)
+        Where each query's documents start.
+    qids : iterable, one for each query, optional
+        Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
+    docids : iterable, one for each document, optional
+        Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
+        query by default.
     missing : float, optional
         Score of documents that the run does not have, which are an error without it. Pass 0 for judgements, which are
         usually incomplete.

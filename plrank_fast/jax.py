@@ -15,33 +15,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._adapters.expected_loss import documented, expected_loss, loss_options
+from plrank_fast._adapters.expected_loss import expected_loss, loss_options
 from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.validation.parameters import with_parameters
 
 jax = import_extra("jax", "jax")
 jnp = import_extra("jax.numpy", "jax")
 
-drawing = with_parameters(
-    """
-    key : key of ``jax.random``, int, or array of int
-        Source of the random numbers, which may be traced.
-    n_samples : int
-        Rankings to draw from each distribution of the batch, at least 2.
-
-    Returns
-    -------
-    array, shape batch_shape
-    """
-)
-
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
 
-@documented
+@validation.hinted
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -69,11 +55,39 @@ def plackett_luce_loss(
         The documents of all queries one after another, or a row for each query; of any floating dtype.
     relevance : array, of the shape of scores or (n_docs,)
         Gain or grade of each document (see ``gain``).
+    offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
     mask : array of bool, of the shape of scores, optional
         True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
+    weight : array, tensor or array_like, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    method : str
+        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
+        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
+        "pl_rank_cmc" if the cost model finds that far cheaper.
+    n_samples : int, optional
+        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+    rtol : float
+        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     seed : int, array of int, or key of ``jax.random``
         Seed of sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
         library's functions with ``rng=seed``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -311,12 +325,14 @@ class PlackettLuce:
         """Shape of a ranking: (cutoff,)."""
         return (self.cutoff,)
 
-    @drawing
+    @validation.hinted
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw rankings, without a gradient.
 
         Parameters
         ----------
+        key : key of ``jax.random``, int, or array of int
+            Source of the random numbers, which may be traced.
         sample_shape : tuple of int
             Shape of the rankings to draw from each distribution of the batch.
 
@@ -370,12 +386,24 @@ class PlackettLuce:
         log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
         return log_prob.swapaxes(0, 1).reshape(shape)
 
-    @drawing
+    @validation.hinted
     def entropy(self, key: Any, n_samples: int = 1000) -> Any:
-        """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased."""
+        """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
+
+        Parameters
+        ----------
+        key : key of ``jax.random``, int, or array of int
+            Source of the random numbers, which may be traced.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        array, shape batch_shape
+        """
         return -self._mean_log_ratio(None, key, n_samples)
 
-    @drawing
+    @validation.hinted
     def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 
@@ -383,6 +411,14 @@ class PlackettLuce:
         ----------
         other : PlackettLuce
             Distribution over the same items; its scores are differentiated too.
+        key : key of ``jax.random``, int, or array of int
+            Source of the random numbers, which may be traced.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        array, shape batch_shape
         """
         return self._mean_log_ratio(other, key, n_samples)
 

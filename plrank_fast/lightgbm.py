@@ -27,7 +27,6 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_group
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import with_parameters
 
 GROUPS = "pass group= to lightgbm.Dataset or to fit"
 FOLDS = "pass folds=sklearn.model_selection.GroupKFold(n) to lightgbm.cv"
@@ -36,9 +35,40 @@ OPTIONS = "pass gain, cutoff and normalize to plrank_fast.lightgbm.Objective"
 OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")  # parameters
 
 
-@with_parameters(BoostingObjective.__doc__)
 class Objective(BoostingObjective):
     """An objective for ``lightgbm.train``, ``lightgbm.cv`` and ``LGBMRanker(objective=...)``.
+
+    Parameters
+    ----------
+    method : str
+        Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
+        round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
+        documents or more with a cutoff of 10, and otherwise one sample of "cmc".
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG; 10 by default.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+    normalize : {"query", "dataset"}
+        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weights queries by their ideal DCG.
+        Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
+    curvature : {"gradient", "hessian"}
+        Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
+        absolute Hessian diagonal.
+    shrinkage : float
+        Divisor of gradient and curvature: a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
+        ``lambda_l2=1`` of LightGBM) then counts as ``shrinkage`` average documents.
+    n_samples : int, optional
+        Rankings for each query and round of the sampled methods: by default 1 for "cmc" and 100 for the others.
+    rtol : float
+        Accuracy of "exact".
+    seed : int
+        Seed of the rankings that the sampled methods draw. With the number of the round it determines all bits.
+    first_round : int
+        Number of the round with which training begins: the number of finished rounds, to resume a training.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Warns
     -----
@@ -82,9 +112,27 @@ class Objective(BoostingObjective):
         self._read = (None, None)
 
 
-@with_parameters(RankingMetric.__doc__)
 class Metric(RankingMetric):
-    """A metric for ``lightgbm.train(feval=...)``, ``lightgbm.cv`` and ``LGBMRanker.fit(eval_metric=...)``."""
+    """A metric for ``lightgbm.train(feval=...)``, ``lightgbm.cv`` and ``LGBMRanker.fit(eval_metric=...)``.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG; 10 by default.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+    expected : bool
+        False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
+        over rankings drawn from Plackett-Luce, which is what training optimises.
+    empty : float
+        Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
+    rtol : float
+        Accuracy of the expectation.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    """
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
         """Return the name, the value, and True as higher is better; the arguments are those of the objective."""

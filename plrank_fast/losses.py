@@ -41,29 +41,6 @@ from plrank_fast._core.losses import losses as _losses
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import with_parameters
-
-documented = with_parameters(
-    """
-    scores : array_like, shape (n_docs,)
-        The documents of all queries one after another; any finite values.
-    labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
-    cutoff : int, optional
-        K; all ranks by default. Only pairs with a document among the first K have a weight.
-    slope : float
-        Steepness of the logistic function, positive.
-    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
-        Where to write values and gradient.
-
-    Returns
-    -------
-    values : ndarray, shape (n_queries,), float64
-        Loss of each query; 0 for an empty query.
-    gradient : ndarray, shape (n_docs,), float64
-        Derivative of the sum of the values by each score, to be descended.
-    """
-)
 
 __all__ = [
     "approx_ndcg", "exposure_matching", "lambda_loss", "lambda_rank", "list_mle", "pairwise_logistic", "pointwise",
@@ -77,7 +54,7 @@ TIES = ("index", "random", "exact")
 TRUNCATIONS = ("metric", "pairs")
 
 
-@documented
+@validation.hinted
 def pointwise(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -91,10 +68,25 @@ def pointwise(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
         Any finite values for "squared"; probabilities, 0 to 1, for "logistic".
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     kind : {"squared", "logistic"}
         Regression on the labels, or cross-entropy of a click or relevance probability.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -116,7 +108,7 @@ def pointwise(
     )
 
 
-@documented
+@validation.hinted
 def softmax_cross_entropy(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -129,8 +121,23 @@ def softmax_cross_entropy(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
         Not negative. A query without labels above 0, or of a single document, has the loss 0.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -154,7 +161,7 @@ def softmax_cross_entropy(
     )
 
 
-@documented
+@validation.hinted
 def list_mle(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -173,8 +180,12 @@ def list_mle(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
         Any finite values; only their order counts. A query of fewer than two documents has the loss 0.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     cutoff : int, optional
         Only the first K ranks count (top-K ListMLE); all by default.
     ties : {"index", "random", "exact"}
@@ -185,6 +196,20 @@ def list_mle(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -216,7 +241,7 @@ def list_mle(
     )  # fmt: skip
 
 
-@documented
+@validation.hinted
 def pairwise_logistic(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -230,8 +255,25 @@ def pairwise_logistic(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
         Any finite values; only their order counts. A query whose labels are all equal has the loss 0.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    slope : float
+        Steepness of the logistic function, positive.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -255,7 +297,7 @@ def pairwise_logistic(
     )
 
 
-@documented
+@validation.hinted
 def lambda_rank(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -274,12 +316,33 @@ def lambda_rank(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, 0 to 200; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    cutoff : int, optional
+        K; all ranks by default. Only pairs with a document among the first K have a weight.
+    slope : float
+        Steepness of the logistic function, positive.
     truncation : {"metric", "pairs"}
         The discount c(r) of a rank past the cutoff, for a pair whose other document is among the first K. "metric": 0,
         so that the weight is the change in NDCG@K when the two are swapped; rax has these weights with ``topn`` (and
         multiplies them by the length of the list). "pairs": 1 / log2(1 + r), so that the cutoff decides only which
         pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
         and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -306,7 +369,7 @@ def lambda_rank(
     )  # fmt: skip
 
 
-@documented
+@validation.hinted
 def lambda_loss(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -325,8 +388,29 @@ def lambda_loss(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, 0 to 200; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    cutoff : int, optional
+        K; all ranks by default. Only pairs with a document among the first K have a weight.
+    slope : float
+        Steepness of the logistic function, positive.
     mu : float
         Weight of the second term, positive; 10 in the paper.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -357,7 +441,7 @@ def lambda_loss(
     )  # fmt: skip
 
 
-@documented
+@validation.hinted
 def approx_ndcg(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -371,8 +455,25 @@ def approx_ndcg(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, 0 to 200; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----
@@ -399,7 +500,7 @@ def approx_ndcg(
     )  # fmt: skip
 
 
-@documented
+@validation.hinted
 def soft_rank(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -416,10 +517,27 @@ def soft_rank(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        The documents of all queries one after another; any finite values.
+    labels : array_like, shape (n_docs,)
+        Grades, 0 to 200; gains are 2^label - 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     cutoff : int, optional
         K; all ranks by default.
     sigma : float
         Standard deviation of the noise, positive.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
+        Where to write values and gradient.
+
+    Returns
+    -------
+    values : ndarray, shape (n_queries,), float64
+        Loss of each query; 0 for an empty query.
+    gradient : ndarray, shape (n_docs,), float64
+        Derivative of the sum of the values by each score, to be descended.
 
     Notes
     -----

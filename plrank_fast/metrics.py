@@ -22,8 +22,6 @@ metric                          second argument
 
 from __future__ import annotations
 
-from typing import Never
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -31,28 +29,9 @@ from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
-from plrank_fast.validation.parameters import with_parameters
-
-documented = with_parameters(
-    """
-    scores : array_like, shape (n_docs,)
-        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
-    cutoff : int, optional
-        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    empty : float
-        Value of a query without relevant documents.
-
-    Returns
-    -------
-    ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
-    """
-)
 
 
-@documented
+@validation.hinted
 def dcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -62,7 +41,6 @@ def dcg(
     offsets: ArrayLike | None = None,
     ties: str = "index",
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the metric of each query's deterministic ranking, by default DCG.
 
@@ -76,9 +54,18 @@ def dcg(
         Weight of each rank; those of DCG by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Notes
     -----
@@ -100,10 +87,10 @@ def dcg(
     >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
     array([1.])
     """
-    return _metrics.dcg(unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
+    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
-@with_parameters(dcg.__doc__)
+@validation.hinted
 def ndcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -115,24 +102,34 @@ def ndcg(
     empty: float = 0.0,
     ties: str = "index",
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray | float:
     """Compute the DCG of the deterministic ranking as a share of the ideal DCG.
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; -inf for a document that was not retrieved.
     relevance : array_like, shape (n_docs,)
         Gains, not negative (``dcg`` takes any sign): ``gains(labels)`` for graded labels, as in LightGBM and XGBoost;
         the labels themselves for linear gains, as in scikit-learn and trec_eval.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, not negative; those of DCG by default, 1 / log2(k + 1). They need not descend: the ideal
         ranking has the highest gain at the rank of the highest weight (see ``ideal_dcg``).
+    cutoff : int, optional
+        Ranks that count, K; by default as many as there are rank weights, or all.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     normalize : {"query", "dataset"}
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
     empty : float
         Value of a query whose ideal DCG is 0 (no relevant documents, or none at all): 0 in scikit-learn, 1 in
         LightGBM and XGBoost. With "dataset", the value if that holds for all queries.
+    ties : {"index", "average"}
+        "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
+        equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -151,12 +148,10 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
-    return _metrics.dcg(
-        unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, "ndcg", normalize, empty
-    )
+    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, "ndcg", normalize, empty)
 
 
-@with_parameters(dcg.__doc__)
+@validation.hinted
 def ideal_dcg(
     relevance: ArrayLike,
     rank_weights: ArrayLike | None = None,
@@ -164,7 +159,6 @@ def ideal_dcg(
     cutoff: int | None = None,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the DCG of the best ranking of each query, by which NDCG divides.
 
@@ -176,6 +170,12 @@ def ideal_dcg(
         Gains, not negative: ``gains(labels)`` for graded labels, the labels themselves for linear gains.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, not negative and in any order; those of DCG by default, 1 / log2(k + 1).
+    cutoff : int, optional
+        Ranks that count, K; by default as many as there are rank weights, or all.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Examples
     --------
@@ -186,12 +186,10 @@ def ideal_dcg(
     array([1.35])
     """
     gain = validation.real_array(relevance, "relevance")
-    return _metrics.dcg(
-        unknown, np.zeros_like(gain), gain, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg"
-    )
+    return _metrics.dcg(np.zeros_like(gain), gain, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg")
 
 
-@documented
+@validation.hinted
 def precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -199,12 +197,29 @@ def precision(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of the first K documents that are relevant.
 
     K is ``cutoff`` even where a query has fewer documents; without a cutoff it is the number of documents retrieved.
     For K = 0 the value is 0.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Examples
     --------
@@ -212,10 +227,10 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metrics.metric("precision", unknown, scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads)
 
 
-@documented
+@validation.hinted
 def recall(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -224,9 +239,28 @@ def recall(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the share of a query's relevant documents that are among the first K.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
+    empty : float
+        Value of a query without relevant documents.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Examples
     --------
@@ -234,10 +268,10 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metrics.metric("recall", unknown, scores, relevance, cutoff, offsets, n_threads, empty)
+    return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
-@documented
+@validation.hinted
 def average_precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -246,11 +280,30 @@ def average_precision(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the mean of the precision at the rank of each relevant document.
 
     Relevant documents past the cutoff count 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
+    empty : float
+        Value of a query without relevant documents.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Notes
     -----
@@ -264,10 +317,10 @@ def average_precision(
     >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
-    return _metrics.metric("average_precision", unknown, scores, relevance, cutoff, offsets, n_threads, empty)
+    return _metrics.metric("average_precision", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
-@documented
+@validation.hinted
 def reciprocal_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -275,12 +328,29 @@ def reciprocal_rank(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the reciprocal rank of the first relevant document, 0 where none of the first K is relevant.
 
     Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999). ``mrr`` is another name of this
     function and returns one value per query, too.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Examples
     --------
@@ -288,13 +358,13 @@ def reciprocal_rank(
     >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    return _metrics.metric("reciprocal_rank", unknown, scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric("reciprocal_rank", scores, relevance, cutoff, offsets, n_threads)
 
 
 mrr = reciprocal_rank
 
 
-@documented
+@validation.hinted
 def success(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -302,9 +372,26 @@ def success(
     *,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Return 1 if any of the first K documents is relevant, else 0: Success@K, also called hit rate.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Examples
     --------
@@ -312,10 +399,10 @@ def success(
     >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
     array([0.])
     """
-    return _metrics.metric("success", unknown, scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads)
 
 
-@documented
+@validation.hinted
 def err(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -324,16 +411,28 @@ def err(
     max_label: float | None = None,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the expected reciprocal rank (ERR) of the document that satisfies a user, who then stops.
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
     labels : array_like, shape (n_docs,)
         Grades, at least 0, and not gains, which are computed here.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
     max_label : float, optional
         Highest grade of the scale; the highest in ``labels`` by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Notes
     -----
@@ -350,12 +449,10 @@ def err(
     array([0.3125])
     """
     chances = satisfaction(labels, max_label)
-    return _metrics.metric(
-        "expected_reciprocal_rank", unknown, scores, chances, cutoff, offsets, n_threads, name="labels"
-    )
+    return _metrics.metric("expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, name="labels")
 
 
-@documented
+@validation.hinted
 def rbp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -364,17 +461,29 @@ def rbp(
     persistence: float = 0.8,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the rank-biased precision: gain per document inspected by a user who continues with probability p.
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
     relevance : array_like, shape (n_docs,)
         Gains, of any sign; from 0 to 1 if the value is to lie there. For graded labels ``gains(labels) /
         gains(highest)``.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Notes
     -----
@@ -390,10 +499,10 @@ def rbp(
     array([0.375])
     """
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
-    return _metrics.metric("rank_biased_precision", unknown, scores, relevance, cutoff, offsets, n_threads, parameter=p)
+    return _metrics.metric("rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, parameter=p)
 
 
-@documented
+@validation.hinted
 def average_relevance_position(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -402,7 +511,6 @@ def average_relevance_position(
     empty: float = 0.0,
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     r"""Compute the average rank of the relevant documents among the first K, weighted by relevance.
 
@@ -410,10 +518,23 @@ def average_relevance_position(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Ranked by descending score; of equal scores the document with the lower index comes first. -inf: not retrieved.
     relevance : array_like, shape (n_docs,)
         Weights, not negative.
+    cutoff : int, optional
+        Ranks that count, K; all of each query by default. The K best are selected and not sorted, in O(D + K log K).
     empty : float
         Value where none of the first K documents is relevant.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
 
     Notes
     -----
@@ -429,4 +550,4 @@ def average_relevance_position(
     array([2.5])
     """
     weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
-    return _metrics.metric("average_relevance_position", unknown, scores, weights, cutoff, offsets, n_threads, empty)
+    return _metrics.metric("average_relevance_position", scores, weights, cutoff, offsets, n_threads, empty)

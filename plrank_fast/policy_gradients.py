@@ -14,12 +14,11 @@ from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
-from plrank_fast.validation.parameters import documented_gradient
 
 RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
 
 
-@documented_gradient
+@validation.hinted
 def policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike | None = None,
@@ -48,6 +47,8 @@ def policy_gradient(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
     relevance : array_like, shape (n_docs,), optional
         Gain rho of each document (see ``gains``), of any sign; not with ``rewards`` or ``reward``.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -69,6 +70,29 @@ def policy_gradient(
         mean). This needs at least two rankings. With ``relevance`` and more rankings than a block of random numbers
         holds (128), they are drawn twice. A number, one for each query or, with ``rewards``, one for each ranking is
         subtracted directly; the estimate is unbiased if the number does not depend on the ranking.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----
@@ -226,7 +250,7 @@ def drawn_blocks(
     return blocks()
 
 
-@documented_gradient
+@validation.hinted
 def placement_policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -249,8 +273,38 @@ def placement_policy_gradient(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
     baseline : bool
         Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----

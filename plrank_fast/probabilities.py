@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -12,13 +10,12 @@ from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import documented
 
 METHODS = ("exact", "sample")
 RTOL_OF_EXPOSURE = 1e-9
 
 
-@documented
+@validation.hinted
 def expected_metric(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -41,13 +38,40 @@ def expected_metric(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     method : {"exact", "sample"}
         "exact": quadrature, which takes ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings, which
         takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
     rtol : float
         The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
+    noise : {"gumbel", "normal"}
+        Noise of the scores. Gumbel noise with ``sigma`` 1 is the Plackett-Luce model, normal noise Thurstone's, Case V.
+    sigma : float
+        Scale of the noise, positive.
+    n_samples : int
+        Rankings drawn for each query, N.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to use instead of drawing, each of length K or more, or of all documents.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -81,7 +105,7 @@ def expected_metric(
     )  # fmt: skip
 
 
-@documented
+@validation.hinted
 def rank_probabilities(
     scores: ArrayLike,
     cutoff: int,
@@ -94,8 +118,14 @@ def rank_probabilities(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
     cutoff : int
         Number of ranks, K.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
     out : ndarray, shape (n_docs, K), float64, optional
         Where to write the result.
 
@@ -128,7 +158,7 @@ def rank_probabilities(
     return _exact.rank_probabilities(scores, cutoff, offsets, n_threads, out)
 
 
-@documented
+@validation.hinted
 def exposure(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -136,9 +166,22 @@ def exposure(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
     out: FloatArray | None = None,
-    **unknown: Never,
 ) -> FloatArray:
     """Compute the expected exposure of each document: sum_k theta_k P(rank of d = k), theta_k the attention to rank k.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
 
     Returns
     -------
@@ -157,14 +200,12 @@ def exposure(
     >>> plr.exposure([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _exact.expectations(
         scores, None, rank_weights, offsets, RTOL_OF_EXPOSURE, "gumbel", 1.0, n_threads, out, False, True, exposure=True
     )
 
 
-@documented
+@validation.hinted
 def inclusion_probabilities(
     scores: ArrayLike, k: int, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -172,8 +213,14 @@ def inclusion_probabilities(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
     k : int
         Number of ranks.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -190,7 +237,7 @@ def inclusion_probabilities(
     return exposure(scores, np.ones(validation.count(k, "k", 0)), offsets=offsets, n_threads=n_threads)
 
 
-@documented
+@validation.hinted
 def exposure_vjp(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -207,11 +254,22 @@ def exposure_vjp(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
     cotangent : array_like, shape (n_docs,)
         v: derivative of a scalar loss by each document's exposure; finite, of either sign.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     rtol : float
         Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times that of the result,
         or times max|theta| max|v| / 1000 if that is larger.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
 
     Returns
     -------

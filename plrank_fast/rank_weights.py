@@ -8,7 +8,6 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.ranking.metrics import discounts
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import with_parameters
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
 
@@ -39,9 +38,18 @@ def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     return dcg_weights(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
 
 
-@with_parameters(dcg_weights.__doc__)
+@validation.hinted
 def precision_weights(cutoff: int) -> FloatArray:
     """Return the rank weights of precision at K: 1 / K at each of the first K ranks.
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks K, at least 0.
+
+    Returns
+    -------
+    ndarray, shape (K,), float64
 
     Examples
     --------
@@ -53,14 +61,20 @@ def precision_weights(cutoff: int) -> FloatArray:
     return np.full(number, 1.0 / max(number, 1))
 
 
-@with_parameters(dcg_weights.__doc__)
+@validation.hinted
 def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
     """Return the rank weights of rank-biased precision, (1 - p) p**(rank - 1) (Moffat and Zobel, 2008).
 
     Parameters
     ----------
+    cutoff : int
+        Number of ranks K, at least 0.
     persistence : float
         Probability p that the user looks at the next rank, 0 <= p < 1.
+
+    Returns
+    -------
+    ndarray, shape (K,), float64
 
     Examples
     --------

@@ -13,26 +13,13 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import metrics, validation
+from plrank_fast import validation
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
 from plrank_fast.rank_weights import dcg_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
-from plrank_fast.validation.parameters import with_parameters
-
-documented = with_parameters(
-    """
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-
-    Returns
-    -------
-    RankingReward
-    """
-)
 
 
-@documented
 class RankingReward:
     """Reward of rankings that depends on one row of numbers per document.
 
@@ -40,11 +27,14 @@ class RankingReward:
     ----------
     of_documents : ndarray, shape (n_docs, n_numbers)
         The numbers of each document.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     worth : callable
         Maps these numbers rank by rank, (n_queries, n, K, n_numbers), 0 past the end of a ranking, to the rewards,
         (n_queries, n).
     """
 
+    @validation.hinted
     def __init__(
         self, of_documents: FloatArray, offsets: ArrayLike | None, worth: Callable[[FloatArray], FloatArray]
     ) -> None:
@@ -78,9 +68,20 @@ def _relevant(relevance: ArrayLike) -> FloatArray:
     return (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)[:, np.newaxis]
 
 
-@documented
+@validation.hinted
 def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: one over the rank of the first relevant document, 0 if none is placed.
+
+    Parameters
+    ----------
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+
+    Returns
+    -------
+    RankingReward
 
     Examples
     --------
@@ -96,9 +97,20 @@ def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -
     return RankingReward(_relevant(relevance), offsets, worth)
 
 
-@documented
+@validation.hinted
 def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: 1 if a relevant document is placed, else 0.
+
+    Parameters
+    ----------
+    relevance : array_like, shape (n_docs,)
+        Documents above 0 are relevant.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+
+    Returns
+    -------
+    RankingReward
 
     Examples
     --------
@@ -109,9 +121,18 @@ def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> Rankin
     return RankingReward(_relevant(relevance), offsets, lambda values: values[..., 0].max(axis=2, initial=0.0))
 
 
-@with_parameters(metrics.err.__doc__)
+@validation.hinted
 def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward: the expected reciprocal rank of the document that satisfies a user (see ``plrank_fast.err``).
+
+    Parameters
+    ----------
+    labels : array_like, shape (n_docs,)
+        Grades, at least 0, and not gains, which are computed here.
+    max_label : float, optional
+        Highest grade of the scale; the highest in ``labels`` by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
 
     Returns
     -------
@@ -134,7 +155,7 @@ def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike
     return RankingReward(chances[:, np.newaxis], offsets, worth)
 
 
-@documented
+@validation.hinted
 def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
     """Make a reward for diversity: normalised DCG in which a subtopic that was seen m times counts (1 - alpha)**m.
 
@@ -147,6 +168,12 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
         Relevance of each document to each subtopic, at least 0; 1 and 0 in judgements.
     alpha : float
         Discount of redundancy, from 0, where it does no harm, to below 1.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+
+    Returns
+    -------
+    RankingReward
 
     Notes
     -----
@@ -193,7 +220,7 @@ def _ideal_of_greedy_choice(judged: FloatArray, alpha: float, offsets: IntArray,
     return ideal
 
 
-@documented
+@validation.hinted
 def expected_reward(
     scores: ArrayLike,
     reward: Callable[[RankingArray], ArrayLike],
@@ -211,16 +238,30 @@ def expected_reward(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
     reward : callable
         Maps a block of rankings to one number for each. ``policy_gradient`` takes the same, for the gradient, and draws
         the same rankings with the same ``rng``.
     cutoff : int, optional
         Ranks to draw; all of the longest query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         Rankings of each query, at least 2.
     rtol : float, optional
         Stop, after a whole number of blocks of 256, once every query's standard error is at most this fraction of its
         value; ``n_samples`` is then the maximum. Stopping that depends on the sample biases the value slightly.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Never
-
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -11,10 +9,9 @@ from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
-from plrank_fast.validation.parameters import documented, with_parameters
 
 
-@documented
+@validation.hinted
 def sample_rankings(
     scores: ArrayLike,
     n_samples: int,
@@ -25,7 +22,6 @@ def sample_rankings(
     sampler: str = "auto",
     n_threads: int | None = None,
     first_query: int = 0,
-    **unknown: Never,
 ) -> RankingArray:
     """Draw rankings from the Plackett-Luce distribution of ``scores``.
 
@@ -36,8 +32,15 @@ def sample_rankings(
     scores : array_like, shape (n_docs,)
         Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
         document with the score -inf has weight 0 and is treated as if its query did not have it.
+    n_samples : int
+        Rankings drawn for each query, N.
     cutoff : int, optional
         Ranks to draw, K; all of the longest query by default.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
     sampler : {"auto", "introselect", "network", "alias", "threshold"}
         Algorithm that draws the rankings; all have the same distribution. "introselect" perturbs all scores with Gumbel
         noise and selects the K best, one ranking after another. The others draw sixteen at once: "network" sorts the
@@ -45,6 +48,11 @@ def sample_rankings(
         to some 700; "alias" draws documents with replacement from a table and skips repeats. "auto" takes the fastest
         for each query, by number of documents, K, N and the spread of the scores. "introselect" replaces a sampler
         where that cannot draw a query's rankings.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -74,12 +82,10 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     return _samplers.sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query)
 
 
-@documented
+@validation.hinted
 def ranking_log_prob(
     scores: ArrayLike, rankings: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -97,6 +103,10 @@ def ranking_log_prob(
     rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
         Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
         of its own length, or the whole of a candidate set smaller than others.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -123,7 +133,7 @@ def ranking_log_prob(
     return _metrics.ranking_log_prob(scores, rankings, offsets, n_threads)
 
 
-@with_parameters(ranking_log_prob.__doc__)
+@validation.hinted
 def ranking_log_prob_vjp(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -137,8 +147,21 @@ def ranking_log_prob_vjp(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights, the documents of all queries one after another; any finite values at any distance, or -inf. A
+        document with the score -inf has weight 0 and is treated as if its query did not have it: a ranking that holds
+        it has log-probability -inf and no gradient.
+    rankings : array_like of int, shape (n_rankings, length), or (n_queries, n_rankings, length) with ``offsets``
+        Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a prefix
+        of its own length, or the whole of a candidate set smaller than others.
     cotangent : array_like, shape (n_rankings,), or (n_queries, n_rankings) with ``offsets``
         v: derivative of a scalar loss by each ranking's log-probability; of either sign, up to 2**200.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
 
     Returns
     -------

@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray
-from plrank_fast.validation.parameters import documented
 
 STEP = 0.01  # errors of the difference, some STEP**4, and of the gradients, 1e-10 / STEP, are alike
 
 
-@documented
+@validation.hinted
 def pl_rank_exact_hvp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -27,8 +26,19 @@ def pl_rank_exact_hvp(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
     vector : array_like, shape (n_docs,)
         Direction in which the gradient is differentiated.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------

@@ -14,17 +14,7 @@ from plrank_fast.metrics import ideal_dcg, ndcg
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import with_parameters
 from plrank_fast.value_and_gradient import value_and_gradient
-
-documented = with_parameters(
-    """
-    X : array_like or sparse matrix, shape (n_docs, n_features)
-        A row for each document of each query.
-    sample_weight : array_like, shape (n_docs,), optional
-        Weight of each document's query, at least 0; it must be the same for all documents of a query.
-    """
-)
 
 base = import_extra("sklearn.base", "sklearn")
 checks = import_extra("sklearn.utils.validation", "sklearn")
@@ -63,7 +53,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
     tol : float
         Training ends when no entry of the gradient is larger than this.
     n_threads : int, optional
-        None: all available processors; the gradient does not depend on it.
+        None or -1: all available processors; -2: all but one.
 
     Attributes
     ----------
@@ -120,7 +110,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.tol = tol
         self.n_threads = n_threads
 
-    @documented
+    @validation.hinted
     def fit(
         self,
         X: Any,
@@ -133,11 +123,15 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
         Parameters
         ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            A row for each document of each query.
         y : array_like, shape (n_docs,)
             Labels: grades of at least 0, or anything finite with ``gain="linear"`` and ``normalize=False``.
         qid : array_like, shape (n_docs,), optional
             Query of each document, integers or strings. Without it all documents belong to one query, with a warning
             if there are more than 200.
+        sample_weight : array_like, shape (n_docs,), optional
+            Weight of each document's query, at least 0; it must be the same for all documents of a query.
 
         Returns
         -------
@@ -184,9 +178,14 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.n_queries_ = offsets.size - 1
         return self
 
-    @documented
+    @validation.hinted
     def predict(self, X: Any) -> FloatArray:
         """Compute the score of each document; higher scores rank nearer to the top.
+
+        Parameters
+        ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            A row for each document of each query.
 
         Returns
         -------
@@ -198,7 +197,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         )
         return np.asarray(X @ self.coef_, dtype=np.float64)
 
-    @documented
+    @validation.hinted
     def sample_rankings(
         self,
         X: Any,
@@ -212,6 +211,10 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
         Parameters
         ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            A row for each document of each query.
+        n_samples : int
+            Rankings drawn for each query, N.
         cutoff : int, optional
             Ranks to draw; all by default.
         qid : array_like, shape (n_docs,), optional
@@ -234,7 +237,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         rows = np.append(order, -1)  # the padding takes the last entry
         return rows[np.where(drawn < 0, order.size, drawn + offsets[:-1, np.newaxis, np.newaxis])]
 
-    @documented
+    @validation.hinted
     def score(
         self,
         X: Any,
@@ -247,11 +250,15 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
         Parameters
         ----------
+        X : array_like or sparse matrix, shape (n_docs, n_features)
+            A row for each document of each query.
         y : array_like, shape (n_docs,)
             Labels of at least 0.
         qid : array_like, shape (n_docs,)
             Query of each document. It may only be left out if the ranker was fitted on a single query, so that
             cross-validation cannot merge queries unnoticed.
+        sample_weight : array_like, shape (n_docs,), optional
+            Weight of each document's query, at least 0; it must be the same for all documents of a query.
 
         Returns
         -------

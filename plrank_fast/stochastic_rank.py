@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
+from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import documented_gradient
 
 
-@documented_gradient
+@validation.hinted
 def stochastic_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -31,11 +31,37 @@ def stochastic_rank(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
     noise : {"gumbel", "normal"}
         With Gumbel noise and ``sigma`` 1 rankings are drawn from the Plackett-Luce distribution of the scores, and the
         expectation is the gradient of ``pl_rank_exact``.
+    sigma : float
+        Scale of the noise, positive.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         Draws of the noise for each query, N.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    out : ndarray, shape (n_docs,), float64, optional
+        Where to write the result; untouched if the call fails or is interrupted.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the sum over queries of the expected metric: the direction of ascent.
 
     Notes
     -----

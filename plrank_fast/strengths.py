@@ -53,7 +53,7 @@ def fit_strengths(
     ridge : float
         Penalty of half the sum of squared strengths, for rankings that do not connect all items; at least 0.
     n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------

@@ -14,13 +14,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._adapters.expected_loss import documented, expected_loss, loss_options
+from plrank_fast._adapters.expected_loss import expected_loss, loss_options
 from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation import FloatArray
-from plrank_fast.validation.parameters import with_parameters
 
 torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")
@@ -216,7 +215,7 @@ _hessian_product = _operator(
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
 
-@documented
+@validation.hinted
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -243,16 +242,43 @@ def plackett_luce_loss(
     Parameters
     ----------
     scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
-        The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
-        has offsets of its own. float16, bfloat16, float32 or float64, on any device.
+        The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which has
+        offsets of its own. float16, bfloat16, float32 or float64, on any device.
     relevance : Tensor or array_like, of the shape of scores or (n_docs,)
         Gain or grade of each document (see ``gain``); any finite value.
+    offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
     mask : Tensor or array_like of bool, of the shape of scores, optional
-        True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
-        rows have no padding. Results are bit-identical to those of the ragged batch.
+        True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask, rows
+        have no padding. Results are bit-identical to those of the ragged batch.
+    weight : array, tensor or array_like, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    method : str
+        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
+        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
+        "pl_rank_cmc" if the cost model finds that far cheaper.
+    n_samples : int, optional
+        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+    rtol : float
+        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     rng : None, torch.Generator or int
-        Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
-        sets.
+        Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed`` sets.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -328,9 +354,32 @@ def _seed(rng: Any) -> Any:
     return torch.tensor([validation.count(rng, "rng", 0)])
 
 
-@documented
 class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     """Loss module: minus the expected metric of rankings drawn from the Plackett-Luce distribution of scores.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+    method : str
+        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
+        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
+        "pl_rank_cmc" if the cost model finds that far cheaper.
+    rank_weights : array_like, shape (K,) or (n_queries, K), optional
+        Weight of each rank, for another metric; in place of ``cutoff``.
+    gain : {"linear", "exponential"}
+        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    normalize : bool
+        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_samples : int, optional
+        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+    rtol : float
+        Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Notes
     -----
@@ -352,7 +401,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     torch.Size([1, 3])
     """
 
-    @documented
+    @validation.hinted
     def __init__(
         self,
         cutoff: int | None = 10,
@@ -373,7 +422,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
-    @with_parameters(plackett_luce_loss.__doc__)
+    @validation.hinted
     def forward(
         self,
         scores: Any,
@@ -385,7 +434,34 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         rng: Any = None,
         first_query: int = 0,
     ) -> Any:
-        """Compute the loss of a batch."""
+        """Compute the loss of a batch.
+
+        Parameters
+        ----------
+        scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
+            has offsets of its own. float16, bfloat16, float32 or float64, on any device.
+        relevance : Tensor or array_like, of the shape of scores or (n_docs,)
+            Gain or grade of each document (see ``gain``); any finite value.
+        offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default. Not for rows.
+        mask : Tensor or array_like of bool, of the shape of scores, optional
+            True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
+            rows have no padding. Results are bit-identical to those of the ragged batch.
+        weight : array, tensor or array_like, shape (n_queries,), optional
+            Weight of each query, at least 0.
+        rng : None, torch.Generator or int
+            Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
+            sets.
+        first_query : int
+            Number of the first query in the numbering of random streams. Query q of a call draws from stream
+            ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+        Returns
+        -------
+        Tensor
+            A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+        """
         return plackett_luce_loss(
             scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
             gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,
@@ -665,7 +741,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         """
         return -self._mean_log_ratio(None, n_samples)
 
-    @with_parameters(entropy.__doc__)
+    @validation.hinted
     def kl(self, other: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 
@@ -673,6 +749,12 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         ----------
         other : PlackettLuce
             Distribution over the same items, with the same cutoff; its scores are differentiated too.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        Tensor, shape batch_shape
         """
         return self._mean_log_ratio(other, n_samples)
 

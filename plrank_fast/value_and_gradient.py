@@ -11,10 +11,9 @@ from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._methods.registry import ESTIMATORS, EXACT, resolve_method
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import documented
 
 
-@documented
+@validation.hinted
 def value_and_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -32,6 +31,15 @@ def value_and_gradient(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the documents, all queries one after another; any finite values at any distance.
+    relevance : array_like, shape (n_docs,)
+        Gain rho of each document (see ``gains``), of any sign.
+    rank_weights : array_like, shape (K,) or (n_queries, K)
+        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
+        end of a query do not count.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
@@ -43,6 +51,11 @@ def value_and_gradient(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the function
         called ``method``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------

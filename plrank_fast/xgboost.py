@@ -30,7 +30,6 @@ from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric, Workers
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.validation.parameters import with_parameters
 
 GROUPS = "pass qid= to xgboost.DMatrix, or call its set_group"
 
@@ -47,9 +46,40 @@ class _Workers(Workers):
         return (collective.get_rank(),) if collective.is_distributed() else ()
 
 
-@with_parameters(BoostingObjective.__doc__)
 class Objective(_Workers, BoostingObjective):
     """An objective for ``xgboost.train(obj=...)`` and ``xgboost.cv``.
+
+    Parameters
+    ----------
+    method : str
+        Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
+        round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
+        documents or more with a cutoff of 10, and otherwise one sample of "cmc".
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG; 10 by default.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+    normalize : {"query", "dataset"}
+        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weights queries by their ideal DCG.
+        Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
+    curvature : {"gradient", "hessian"}
+        Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
+        absolute Hessian diagonal.
+    shrinkage : float
+        Divisor of gradient and curvature: a regularisation of 1 (``reg_lambda=1`` of XGBoost, its default, and
+        ``lambda_l2=1`` of LightGBM) then counts as ``shrinkage`` average documents.
+    n_samples : int, optional
+        Rankings for each query and round of the sampled methods: by default 1 for "cmc" and 100 for the others.
+    rtol : float
+        Accuracy of "exact".
+    seed : int
+        Seed of the rankings that the sampled methods draw. With the number of the round it determines all bits.
+    first_round : int
+        Number of the round with which training begins: the number of finished rounds, to resume a training.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Warns
     -----
@@ -79,11 +109,28 @@ class Objective(_Workers, BoostingObjective):
         self._seen = WeakSet()
 
 
-@with_parameters(RankingMetric.__doc__)
 class Metric(_Workers, RankingMetric):
     """A metric for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
     Early stopping infers from the name, which begins with "ndcg", that higher is better.
+
+    Parameters
+    ----------
+    cutoff : int, optional
+        Ranks that count, with the weights of DCG; 10 by default.
+    rank_weights : array_like, shape (K,), optional
+        Other weights of ranks, in place of ``cutoff``.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+    expected : bool
+        False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
+        over rankings drawn from Plackett-Luce, which is what training optimises.
+    empty : float
+        Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
+    rtol : float
+        Accuracy of the expectation.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
     """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:

@@ -15,7 +15,6 @@ from plrank_fast.metrics import ideal_dcg
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
-from plrank_fast.validation.parameters import with_parameters
 from plrank_fast.value_and_gradient import value_and_gradient
 
 REDUCTIONS = ("mean", "sum", "none")
@@ -30,27 +29,6 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
 }  # of the options of a loss
-
-documented = with_parameters(
-    value_and_gradient.__doc__,
-    """
-    offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default. Not for rows.
-    weight : array, tensor or array_like, shape (n_queries,), optional
-        Weight of each query, at least 0.
-    cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
-    rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
-    normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
-        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
-    reduction : {"mean", "sum", "none"}
-        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
-    """,
-)
 
 
 def loss_options(**options: Any) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import inspect
+import re
 from collections.abc import Collection, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,15 +12,15 @@ from typing import Any
 
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
-from plrank_fast.validation.parameters import entries_of, sections_of
 
 MODEL = "model.plrank"  # beside the checkpoint
 
 
 def parameters_of(kind: type) -> dict[str, str]:
     """Return the descriptions of the parameters of a class from its docstring, for the help of options."""
-    entries = entries_of(sections_of(kind.__doc__).get("Parameters", ""))
-    return {name: " ".join(entry.partition("\n")[2].replace("`", "").split()) for name, entry in entries.items()}
+    listed = inspect.cleandoc(kind.__doc__ or "").partition("----------\n")[2].partition("\n\n")[0]
+    entries = re.findall(r"^(\w+) : .*\n((?: .*\n?)+)", listed, re.MULTILINE)
+    return {name: " ".join(text.replace("`", "").split()) for name, text in entries}
 
 
 def some_path(text: str) -> str:

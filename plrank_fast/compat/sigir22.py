@@ -31,7 +31,6 @@ unless it has seeded ``numpy.random``.
 
 from __future__ import annotations
 
-import inspect
 import itertools
 import os
 import threading
@@ -46,30 +45,8 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation import FloatArray, IntArray, RandomState
-from plrank_fast.validation.parameters import with_parameters
 
 LARGEST_NOISE = 700.0  # its exponential is a double; no generator draws a tenth of it
-
-documented = with_parameters(
-    """
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        By default the generator derived from ``numpy.random``.
-    rank_weights : array_like, shape (K,)
-        Weight of each rank.
-    labels : array_like, shape (n_docs,)
-        Gain of each document: in the published script ``2**label - 1``.
-    log_scores : array_like, shape (n_docs,)
-        Log-weights.
-    scores : array_like, shape (n_docs,)
-        Log-weights.
-    n_samples : int
-        Rankings to draw, N.
-    return_full_rankings : bool
-        Whether to draw rankings of all documents, past the cutoff too.
-    cutoff : int, optional
-        Ranks, K; all with None or 0.
-    """
-)
 
 __all__ = [
     "PL_rank_1", "PL_rank_2", "PL_rank_3", "gumbel_sample_rankings", "gumbel_stochasticrank", "lambdaloss",
@@ -148,141 +125,403 @@ def _samples(n_samples: int | None, instead: str) -> int:
     return validation.count(validation.given(n_samples, "n_samples", f", or {instead}"), "n_samples", 1)
 
 
-def _published(name: str, summary: str, function: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a function the name by which it was published, and the summary of its docstring."""
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = f"{summary}\n\n{inspect.cleandoc(function.__doc__ or '')}"
-    return function
+def _gradient(
+    estimator: Callable[..., FloatArray],
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None,
+    sampled_rankings: ArrayLike | None,
+    offsets: ArrayLike | None,
+    rng: RandomState,
+    n_threads: int | None,
+) -> Any:
+    """Call an estimator of the library with the arguments of a published function."""
+    of_tensorflow = type(scores).__module__.partition(".")[0] == "tensorflow"
+    log_weights = scores.numpy() if of_tensorflow else validation.as_array(scores, "scores")
+    if log_weights.ndim == 2 and log_weights.shape[1] == 1:
+        log_weights = log_weights[:, 0]
+    log_weights, gains = _scores_and_labels(log_weights, labels, offsets)[:2]
+    options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
+    if sampled_rankings is not None:
+        options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings", ndim=None)
+    else:
+        options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
+    gradient = estimator(log_weights, gains, rank_weights, **options)
+    if not of_tensorflow:
+        return gradient
+    tf = import_extra("tensorflow", "tensorflow")
+    return -tf.reduce_sum(tf.reshape(scores, [-1]) * tf.constant(gradient, dtype=scores.dtype))
 
 
-def _gradient(name: str, summary: str) -> Callable[..., Any]:
-    """Make the published function ``name`` of the estimator of this name, in lower case, of the library."""
-    estimator = getattr(plrank_fast, name.lower())
+@validation.hinted
+def PL_rank_1(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Estimate the gradient of the expected metric with PL-Rank-1, by ``plrank_fast.pl_rank_1``.
 
-    @documented
-    def estimate(
-        rank_weights: ArrayLike,
-        labels: ArrayLike,
-        scores: Any,
-        n_samples: int | None = None,
-        sampled_rankings: ArrayLike | None = None,
-        *,
-        offsets: ArrayLike | None = None,
-        rng: RandomState = None,
-        n_threads: int | None = None,
-    ) -> Any:
-        """The gradient is the mean over the rankings.
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
-        Parameters
-        ----------
-        scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
-            Log-weights.
-        n_samples : int, optional
-            Rankings to draw, N.
-        sampled_rankings : array_like of int, shape (N, K or more), optional
-            Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
-
-        Returns
-        -------
-        ndarray, shape (n_docs,), float64
-            Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar
-            loss whose gradient is minus this; its value has no meaning.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from plrank_fast.compat.sigir22 import PL_rank_3
-        >>> PL_rank_3(np.array([1.0]), np.array([0, 1]), np.zeros(2), sampled_rankings=np.array([[0, 1], [1, 0]]))
-        array([-0.25,  0.25])
-        """
-        of_tensorflow = type(scores).__module__.partition(".")[0] == "tensorflow"
-        log_weights = scores.numpy() if of_tensorflow else validation.as_array(scores, "scores")
-        if log_weights.ndim == 2 and log_weights.shape[1] == 1:
-            log_weights = log_weights[:, 0]
-        log_weights, gains = _scores_and_labels(log_weights, labels, offsets)[:2]
-        options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
-        if sampled_rankings is not None:
-            options["rankings"] = validation.integer_array(sampled_rankings, "sampled_rankings", ndim=None)
-        else:
-            options |= {"n_samples": _samples(n_samples, "sampled_rankings"), "rng": _source(rng)}
-        gradient = estimator(log_weights, gains, rank_weights, **options)
-        if not of_tensorflow:
-            return gradient
-        tf = import_extra("tensorflow", "tensorflow")
-        return -tf.reduce_sum(tf.reshape(scores, [-1]) * tf.constant(gradient, dtype=scores.dtype))
-
-    return _published(name, f"{summary}, by ``plrank_fast.{name.lower()}``.", estimate)
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss
+        whose gradient is minus this; its value has no meaning.
+    """
+    return _gradient(
+        plrank_fast.pl_rank_1, rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )
 
 
-PL_rank_1 = _gradient("PL_rank_1", "Estimate the gradient of the expected metric with PL-Rank-1")
-PL_rank_2 = _gradient("PL_rank_2", "Estimate the gradient of the expected metric with PL-Rank-2")
-PL_rank_3 = _gradient("PL_rank_3", "Estimate the gradient of the expected metric with PL-Rank-3")
-policy_gradient = _gradient("policy_gradient", "Estimate the gradient with REINFORCE on whole rankings")
-placement_policy_gradient = _gradient("placement_policy_gradient", "Estimate the gradient with REINFORCE on placements")
+@validation.hinted
+def PL_rank_2(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Estimate the gradient of the expected metric with PL-Rank-2, by ``plrank_fast.pl_rank_2``.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss
+        whose gradient is minus this; its value has no meaning.
+    """
+    return _gradient(
+        plrank_fast.pl_rank_2, rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )
 
 
-def _stochasticrank(noise: str) -> Callable[..., Any]:
-    """Make the published StochasticRank with one of the two distributions of noise."""
+@validation.hinted
+def PL_rank_3(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Estimate the gradient of the expected metric with PL-Rank-3, by ``plrank_fast.pl_rank_3``.
 
-    @documented
-    def estimate(
-        rank_weights: ArrayLike,
-        labels: ArrayLike,
-        scores: ArrayLike,
-        n_samples: int | None = None,
-        sampled_rankings: ArrayLike | None = None,
-        sampled_inv_rankings: ArrayLike | None = None,
-        sampled_values: ArrayLike | None = None,
-        *,
-        offsets: ArrayLike | None = None,
-        rng: RandomState = None,
-        n_threads: int | None = None,
-    ) -> FloatArray:
-        """Unlike the published estimator it is unbiased.
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
-        Parameters
-        ----------
-        n_samples : int, optional
-            Rankings to draw, N.
-        sampled_rankings, sampled_inv_rankings
-            Not needed: they follow from ``sampled_values``, without which they must not be given.
-        sampled_values : array_like, shape (N, n_docs), optional
-            Scores with noise of a single query, to use instead of drawing.
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss
+        whose gradient is minus this; its value has no meaning.
 
-        Returns
-        -------
-        ndarray, shape (n_docs,), float64
-            Gradient of the expected metric: the direction of ascent.
-        """
-        noise_known = sampled_values is not None or sampled_rankings is None
-        validation.require(noise_known, "sampled_values must be given with sampled_rankings: the noise counts too")
-        scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
-        if sampled_values is None:
-            return plrank_fast.stochastic_rank(
-                scores_, labels_, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
-                n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
-            )  # fmt: skip
-        validation.goes_with(offsets, "offsets", False, "sampled_values=None")
-        given = validation.real_array(sampled_values, "sampled_values", ndim=(2,))
-        is_fit, expected = given.size and given.shape[1] == scores_.size, f"shape (N, {scores_.size})"
-        validation.require(is_fit, f"sampled_values must have {expected}, got {given.shape}")
-        with np.errstate(over="ignore"):
-            given = given - scores_
-        validation.within(given, "sampled_values less scores", -LARGEST_NOISE, LARGEST_NOISE)
-        return _stochastic_rank.stochastic_rank(
-            scores_, labels_, rank_weights, offsets_, noise, 1.0, len(given), 0, n_threads, None, 0,
-            np.exp(-given) if noise == "gumbel" else given,
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from plrank_fast.compat.sigir22 import PL_rank_3
+    >>> PL_rank_3(np.array([1.0]), np.array([0, 1]), np.zeros(2), sampled_rankings=np.array([[0, 1], [1, 0]]))
+    array([-0.25,  0.25])
+    """
+    return _gradient(
+        plrank_fast.pl_rank_3, rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )
+
+
+@validation.hinted
+def policy_gradient(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Estimate the gradient with REINFORCE on whole rankings, by ``plrank_fast.policy_gradient``.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss
+        whose gradient is minus this; its value has no meaning.
+    """
+    return _gradient(
+        plrank_fast.policy_gradient, rank_weights, labels, scores, n_samples, sampled_rankings, offsets, rng, n_threads
+    )
+
+
+@validation.hinted
+def placement_policy_gradient(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: Any,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> Any:
+    """Estimate the gradient with REINFORCE on placements, by ``plrank_fast.placement_policy_gradient``.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,) or (n_docs, 1), or a TensorFlow tensor
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings : array_like of int, shape (N, K or more), optional
+        Rankings to use instead; (n_queries, N, K or more) with ``offsets``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent. If ``scores`` is a TensorFlow tensor, a scalar loss
+        whose gradient is minus this; its value has no meaning.
+    """
+    return _gradient(
+        plrank_fast.placement_policy_gradient,
+        rank_weights,
+        labels,
+        scores,
+        n_samples,
+        sampled_rankings,
+        offsets,
+        rng,
+        n_threads,
+    )
+
+
+def _stochasticrank(
+    noise: str,
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None,
+    sampled_rankings: ArrayLike | None,
+    sampled_values: ArrayLike | None,
+    offsets: ArrayLike | None,
+    rng: RandomState,
+    n_threads: int | None,
+) -> FloatArray:
+    """Call StochasticRank with the arguments of the published functions."""
+    noise_known = sampled_values is not None or sampled_rankings is None
+    validation.require(noise_known, "sampled_values must be given with sampled_rankings: the noise counts too")
+    scores_, labels_, offsets_ = _scores_and_labels(scores, labels, offsets)
+    if sampled_values is None:
+        return plrank_fast.stochastic_rank(
+            scores_, labels_, rank_weights, noise=noise, offsets=offsets, n_threads=n_threads,
+            n_samples=_samples(n_samples, "sampled_values"), rng=_source(rng),
         )  # fmt: skip
+    validation.goes_with(offsets, "offsets", False, "sampled_values=None")
+    given = validation.real_array(sampled_values, "sampled_values", ndim=(2,))
+    is_fit, expected = given.size and given.shape[1] == scores_.size, f"shape (N, {scores_.size})"
+    validation.require(is_fit, f"sampled_values must have {expected}, got {given.shape}")
+    with np.errstate(over="ignore"):
+        given = given - scores_
+    validation.within(given, "sampled_values less scores", -LARGEST_NOISE, LARGEST_NOISE)
+    return _stochastic_rank.stochastic_rank(
+        scores_, labels_, rank_weights, offsets_, noise, 1.0, len(given), 0, n_threads, None, 0,
+        np.exp(-given) if noise == "gumbel" else given,
+    )  # fmt: skip
 
-    summary = f"Estimate the gradient with StochasticRank under {noise} noise, by ``plrank_fast.stochastic_rank``."
-    return _published(f"{noise}_stochasticrank", summary, estimate)
+
+@validation.hinted
+def gumbel_stochasticrank(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    sampled_inv_rankings: ArrayLike | None = None,
+    sampled_values: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Estimate the gradient with StochasticRank under gumbel noise, by ``plrank_fast.stochastic_rank``.
+
+    Unlike the published estimator it is unbiased.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings, sampled_inv_rankings
+        Not needed: they follow from ``sampled_values``, without which they must not be given.
+    sampled_values : array_like, shape (N, n_docs), optional
+        Scores with noise of a single query, to use instead of drawing.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
+    """
+    return _stochasticrank(
+        "gumbel", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
+    )
 
 
-gumbel_stochasticrank = _stochasticrank("gumbel")
-normal_stochasticrank = _stochasticrank("normal")
+@validation.hinted
+def normal_stochasticrank(
+    rank_weights: ArrayLike,
+    labels: ArrayLike,
+    scores: ArrayLike,
+    n_samples: int | None = None,
+    sampled_rankings: ArrayLike | None = None,
+    sampled_inv_rankings: ArrayLike | None = None,
+    sampled_values: ArrayLike | None = None,
+    *,
+    offsets: ArrayLike | None = None,
+    rng: RandomState = None,
+    n_threads: int | None = None,
+) -> FloatArray:
+    """Estimate the gradient with StochasticRank under normal noise, by ``plrank_fast.stochastic_rank``.
+
+    Unlike the published estimator it is unbiased.
+
+    Parameters
+    ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int, optional
+        Rankings to draw, N.
+    sampled_rankings, sampled_inv_rankings
+        Not needed: they follow from ``sampled_values``, without which they must not be given.
+    sampled_values : array_like, shape (N, n_docs), optional
+        Scores with noise of a single query, to use instead of drawing.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    ndarray, shape (n_docs,), float64
+        Gradient of the expected metric: the direction of ascent.
+    """
+    return _stochasticrank(
+        "normal", rank_weights, labels, scores, n_samples, sampled_rankings, sampled_values, offsets, rng, n_threads
+    )
 
 
-@documented
+@validation.hinted
 def lambdaloss(
     rank_weights: ArrayLike,
     labels: ArrayLike,
@@ -298,8 +537,18 @@ def lambdaloss(
 
     Parameters
     ----------
+    rank_weights : array_like, shape (K,)
+        Weight of each rank.
+    labels : array_like, shape (n_docs,)
+        Gain of each document: in the published script ``2**label - 1``.
+    scores : array_like, shape (n_docs,)
+        Log-weights.
     n_samples : int, optional
         Draws of Gumbel noise to add to the scores; the result is the mean over them, as in the code of 2021.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------
@@ -347,7 +596,7 @@ def lambdaloss(
 # --- rankings
 
 
-@documented
+@validation.hinted
 def gumbel_sample_rankings(
     log_scores: ArrayLike,
     n_samples: int,
@@ -364,8 +613,18 @@ def gumbel_sample_rankings(
 
     Parameters
     ----------
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
     inverted, doc_prob, prob_per_rank, return_gumbel : bool
         Whether to return these results; ``prob_per_rank`` only together with ``doc_prob``.
+    return_full_rankings : bool
+        Whether to draw rankings of all documents, past the cutoff too.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------
@@ -397,7 +656,7 @@ def gumbel_sample_rankings(
     return every, inverse, chances, per_rank if prob_per_rank else None, noisy
 
 
-@documented
+@validation.hinted
 def normal_sample_rankings(
     log_scores: ArrayLike,
     n_samples: int,
@@ -412,8 +671,18 @@ def normal_sample_rankings(
 
     Parameters
     ----------
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
     inverted, return_gumbel : bool
         Whether to return inverted rankings, and scores with noise.
+    return_full_rankings : bool
+        Whether to draw rankings of all documents, past the cutoff too.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------
@@ -431,7 +700,7 @@ def normal_sample_rankings(
     return every, inverse, noisy if return_gumbel else None
 
 
-@documented
+@validation.hinted
 def sample_rankings(
     log_scores: ArrayLike,
     n_samples: int,
@@ -444,8 +713,16 @@ def sample_rankings(
 
     Parameters
     ----------
+    log_scores : array_like, shape (n_docs,)
+        Log-weights.
+    n_samples : int
+        Rankings to draw, N.
+    cutoff : int, optional
+        Ranks, K; all with None or 0.
     prob_per_rank : bool
         Whether to return the probabilities per rank too.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        By default the generator derived from ``numpy.random``.
 
     Returns
     -------

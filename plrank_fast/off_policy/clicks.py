@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast.off_policy.estimate import documented
 from plrank_fast.off_policy.log import Log, read_log
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import with_parameters
 
 
 def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
@@ -36,12 +34,19 @@ def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
     return np.arange(1, cutoff + 1, dtype=np.float64) ** -validation.real(eta, "eta", at_least=0.0)
 
 
-@with_parameters(position_bias.__doc__)
+@validation.hinted
 def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
     """Return a click model in which users trust high ranks: P(click) = alpha_k relevance + beta_k.
 
     A user who looks at rank k clicks on a relevant item with probability 1 - (min(k, 20) + 1) / 100, and on an
     irrelevant one with probability 0.65 / min(k, 10).
+
+    Parameters
+    ----------
+    cutoff : int
+        Number of ranks, K.
+    eta : float
+        How fast attention falls with the rank, at least 0.
 
     Returns
     -------
@@ -67,7 +72,7 @@ def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
     return looks * (if_relevant - if_not), looks * if_not
 
 
-@documented
+@validation.hinted
 def simulate_clicks(
     rankings: ArrayLike,
     relevance: ArrayLike,
@@ -81,10 +86,20 @@ def simulate_clicks(
 
     Parameters
     ----------
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
     relevance : array_like, shape (n_docs,)
         Probability that a user who looks at a document clicks on it, from 0 to 1.
     examination : array_like, shape (K,)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
+    noise : array_like, shape (K,), optional
+        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns it and ``examination``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+        advanced by one draw, and None is fresh entropy.
 
     Returns
     -------
@@ -130,7 +145,7 @@ def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
     return array[:n_ranks]
 
 
-@documented
+@validation.hinted
 def relevance_from_clicks(
     rankings: ArrayLike,
     clicks: ArrayLike,
@@ -148,14 +163,21 @@ def relevance_from_clicks(
 
     Parameters
     ----------
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
     clicks : array_like, of the shape of rankings
         Clicks, as numbers or bool.
     propensities : array_like, shape (n_docs,)
         Exact exposures E, ``item_propensities(logging_scores, examination)``.
     examination : array_like, shape (K,), optional
         Probability that a user looks at each rank; only ``predicted`` needs it.
+    noise : array_like, shape (K,), optional
+        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns it and ``examination``.
     predicted : array_like, shape (n_docs,), optional
         Predicted relevance p, such as the estimate of a regression; an accurate one reduces the variance.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
 
     Returns
     -------

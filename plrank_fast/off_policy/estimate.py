@@ -12,35 +12,6 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast.off_policy.log import Log
 from plrank_fast.validation import FloatArray, RandomState
-from plrank_fast.validation.parameters import with_parameters
-
-documented = with_parameters(
-    """
-    scores : array_like, shape (n_docs,)
-        Log-weights of the new policy, pi.
-    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
-        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
-        session.
-    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
-        Reward of each session.
-    rank_rewards : array_like, of the shape of rankings
-        Reward of each rank, such as its click; entries past the end of a ranking are ignored.
-    propensities : array_like of the shape of rewards, optional
-        Probability with which each ranking was shown, 2.2e-308 or more.
-    logging_scores : array_like, shape (n_docs,)
-        Log-weights of the Plackett-Luce policy that made the log.
-    noise : array_like, shape (K,), optional
-        Probability of a click whatever the document is; 0 by default. ``trust_bias`` returns it and ``examination``.
-    clip : float, optional
-        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
-    self_normalized : bool
-        Divide each rank's sum by that of its weights in place of N.
-
-    Returns
-    -------
-    OffPolicyEstimate
-    """
-)
 
 
 @dataclass(frozen=True)
@@ -82,7 +53,7 @@ class OffPolicyEstimate:
         largest = float(np.abs(influence).max()) or 1.0  # its square may be beyond the largest double
         return largest * float((influence / largest).std(ddof=1)) / math.sqrt(n_sessions)
 
-    @documented
+    @validation.hinted
     def interval(
         self, confidence: float = 0.95, n_resamples: int = 1000, rng: RandomState = None
     ) -> tuple[float, float]:
@@ -94,6 +65,9 @@ class OffPolicyEstimate:
             Nominal coverage of the interval, between 0 and 1.
         n_resamples : int
             Number of bootstrap samples.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
 
         Returns
         -------

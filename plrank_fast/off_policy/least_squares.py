@@ -9,14 +9,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, documented
+from plrank_fast.off_policy.estimate import OffPolicyEstimate
 from plrank_fast.off_policy.log import read_log, scores_of_logging_policy
 from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
 from plrank_fast.validation import FloatArray, RandomState
 
 
-@documented
+@validation.hinted
 def pseudo_inverse(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -34,13 +34,27 @@ def pseudo_inverse(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
     rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
         The rankings shown, each of K ranks or of all documents of its query; a row of -1 does not count as a session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        Reward of each session.
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
     n_samples : int
         G is averaged over all prefixes of K ranks if there are at most this many, and over this many drawn ones
         otherwise.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the drawn prefixes.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    OffPolicyEstimate
 
     Notes
     -----

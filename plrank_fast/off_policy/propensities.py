@@ -6,14 +6,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.off_policy.estimate import documented
 from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
 from plrank_fast.probabilities import exposure
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray
 
 
-@documented
+@validation.hinted
 def item_propensities(
     logging_scores: ArrayLike,
     examination: ArrayLike,
@@ -25,8 +24,14 @@ def item_propensities(
 
     Parameters
     ----------
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
     examination : array_like, shape (K,) or (n_queries, K)
         Probability that a user looks at each rank, such as ``position_bias(K)``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -49,7 +54,7 @@ def item_propensities(
     return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets, n_threads=n_threads)
 
 
-@documented
+@validation.hinted
 def ranking_propensities(
     logging_scores: ArrayLike,
     rankings: ArrayLike,
@@ -62,10 +67,16 @@ def ranking_propensities(
 
     Parameters
     ----------
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
     rankings : array_like of int, shape (n_rankings, K), or (n_queries, n_rankings, K) with ``offsets``
         Indices of items within their query, best first; a ranking may end early, with -1 after its last item.
     ordered : bool
         False: the probability that the items of each ranking come first, in any order (see ``bucket_log_prob``).
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------

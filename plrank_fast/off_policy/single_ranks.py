@@ -6,14 +6,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, documented, weighted_estimate
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import read_log, scores_of_logging_policy
 from plrank_fast.off_policy.propensities import importance_weights
 from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.validation import FloatArray
 
 
-@documented
+@validation.hinted
 def rips(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -29,6 +29,30 @@ def rips(
 
     The estimate is unbiased if users look from the top down and are not influenced by what is below. The weights of
     the upper ranks vary far less than that of the whole ranking.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rank_rewards : array_like, of the shape of rankings
+        Reward of each rank, such as its click; entries past the end of a ranking are ignored.
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
+    self_normalized : bool
+        Divide each rank's sum by that of its weights in place of N.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    OffPolicyEstimate
 
     Notes
     -----
@@ -64,7 +88,7 @@ def rips(
     return weighted_estimate(log, log.rankings >= 0, gains, weights, slopes, self_normalized, gradient)
 
 
-@documented
+@validation.hinted
 def iips(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -80,6 +104,30 @@ def iips(
 
     The estimate is unbiased if the reward of a rank depends on nothing but the rank and its item, as clicks do in a
     position-based model.
+
+    Parameters
+    ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rank_rewards : array_like, of the shape of rankings
+        Reward of each rank, such as its click; entries past the end of a ranking are ignored.
+    logging_scores : array_like, shape (n_docs,)
+        Log-weights of the Plackett-Luce policy that made the log.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
+    self_normalized : bool
+        Divide each rank's sum by that of its weights in place of N.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    OffPolicyEstimate
 
     Notes
     -----

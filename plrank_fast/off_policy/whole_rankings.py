@@ -9,15 +9,14 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast.gradients import pl_rank_exact
-from plrank_fast.off_policy.estimate import OffPolicyEstimate, documented, weighted_estimate
+from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
 from plrank_fast.off_policy.propensities import importance_weights, log_propensities
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray
-from plrank_fast.validation.parameters import with_parameters
 
 
-@documented
+@validation.hinted
 def ips(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -35,14 +34,33 @@ def ips(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        Reward of each session.
+    propensities : array_like of the shape of rewards, optional
+        Probability with which each ranking was shown, 2.2e-308 or more.
     logging_scores : array_like, shape (n_docs,), optional
         Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
     ordered : bool
         False: rankings are sets, whose order does not matter to the reward or was not kept. Propensities are those of
         sets. The weight of a set is the mean weight of its orders in the log, so the variance is never larger.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
         Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
         of the rewards.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    OffPolicyEstimate
 
     Notes
     -----
@@ -66,7 +84,7 @@ def ips(
     return _weighted_rankings(log, gains, propensities, logging_scores, clip, self_normalized)
 
 
-@with_parameters(ips.__doc__)
+@validation.hinted
 def doubly_robust(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -87,12 +105,33 @@ def doubly_robust(
 
     Parameters
     ----------
+    scores : array_like, shape (n_docs,)
+        Log-weights of the new policy, pi.
+    rankings : array_like of int, shape (n_sessions, K), or (n_queries, n_sessions, K) with ``offsets``
+        The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
+        session.
+    rewards : array_like, shape (n_sessions,), or (n_queries, n_sessions) with ``offsets``
+        Reward of each session.
     relevance : array_like, shape (n_docs,)
         Predicted relevance rho of each document, such as its probability of a click once looked at.
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank in the prediction.
+    propensities : array_like of the shape of rewards, optional
+        Probability with which each ranking was shown, 2.2e-308 or more.
+    logging_scores : array_like, shape (n_docs,), optional
+        Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
+    offsets : array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default.
+    clip : float, optional
+        Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
         Divide the corrections by the sum of their weights in place of N.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
+
+    Returns
+    -------
+    OffPolicyEstimate
 
     Notes
     -----

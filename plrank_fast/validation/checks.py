@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Sequence
-from typing import Any, NoReturn
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast._core.gradients.exact import SMALLEST_TOLERANCE
+from plrank_fast._core.runtime import calls as _calls
 from plrank_fast._core.runtime import magnitudes as _magnitudes
+
+Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
 SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
@@ -59,8 +62,14 @@ def given(value: Any, name: str, where: str) -> Any:
     return value
 
 
-def hint_at_argument(error: TypeError, parameters: tuple[str, ...]) -> None:
-    """Add to Python's error of a call, to a function with these parameters, the argument to pass."""
+def hinted(function: Function) -> Function:
+    """Let ``function`` answer a call that does not fit its signature with the argument to pass."""
+    return _calls.Answering(function, hint_at_argument)  # type: ignore[return-value]
+
+
+def hint_at_argument(error: TypeError, function: Callable[..., Any]) -> None:
+    """Add the argument to pass to Python's error of a call that does not fit ``function``."""
+    parameters = inspect.signature(function).parameters
     hints = [
         f": pass {name}={value}"
         for wrong, others in HINTS.items()
@@ -68,14 +77,6 @@ def hint_at_argument(error: TypeError, parameters: tuple[str, ...]) -> None:
         if f"'{wrong}'" in str(error) and name in parameters
     ]
     error.args = ("".join([str(error), *hints[:1]]),)
-
-
-def refuse_unknown(arguments: dict[str, Any]) -> NoReturn:
-    """Refuse keyword arguments that a calling function does not have."""
-    code = sys._getframe(1).f_code
-    error = TypeError(f"{code.co_qualname}() got an unexpected keyword argument {next(iter(arguments))!r}")
-    hint_at_argument(error, code.co_varnames[: code.co_argcount + code.co_kwonlyargcount])
-    raise error
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:

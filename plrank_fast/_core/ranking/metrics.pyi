@@ -7,7 +7,6 @@ NORMALISATION_NAMES: tuple[str, ...]
 
 def discounts(n_ranks: int) -> NDArray[np.float64]: ...
 def dcg(
-    unknown: dict[str, Any],
     scores: Any,
     relevance: Any,
     rank_weights: Any,
@@ -21,7 +20,6 @@ def dcg(
 ) -> Any: ...
 def metric(
     metric: str,
-    unknown: dict[str, Any],
     scores: Any,
     relevance: Any,
     cutoff: Any,

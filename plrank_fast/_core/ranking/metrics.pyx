@@ -440,15 +440,13 @@ cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
 
 
 def dcg(
-    dict unknown, scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, str result="dcg",
+    scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, str result="dcg",
     normalize="query", empty=0.0
 ):
     """Return the DCG of each query, the NDCG or the ideal DCG, whose names are "dcg", "ndcg" and "ideal_dcg".
 
     The other arguments are those of the public functions.
     """
-    if unknown:
-        validation.refuse_unknown(unknown)
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(
         scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets, "relevance", True, True)
@@ -487,12 +485,10 @@ def dcg(
 
 
 def metric(
-    str metric, dict unknown, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=0.0,
+    str metric, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=0.0,
     str name="relevance"
 ):
     """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
-    if unknown:
-        validation.refuse_unknown(unknown)
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name, True, True)
     warn_of_missing_offsets(offsets, checked.n_items)

@@ -1,0 +1,6 @@
+from collections.abc import Callable
+from typing import Any
+
+class Answering:
+    def __init__(self, function: Callable[..., Any], answer: Callable[[TypeError, Any], None]) -> None: ...
+    def __call__(self, *args: Any, **options: Any) -> Any: ...

@@ -1,0 +1,60 @@
+"""Docstrings stand in the source in full, for editors do not run it; what they share is the same text everywhere."""
+
+import importlib.util
+import subprocess
+import sys
+from pathlib import Path
+
+import plrank_fast as plr
+
+ROOT = Path(__file__).parents[2]
+specification = importlib.util.spec_from_file_location("fill_docstrings", ROOT / "docs/fill_docstrings.py")
+fill_docstrings = importlib.util.module_from_spec(specification)
+specification.loader.exec_module(fill_docstrings)
+
+
+def test_shared_descriptions_are_in_place():
+    """``make docstrings`` mends it. Mutants: another word in a docstring, in the shared text; an entry left out."""
+    assert [path.name for path in fill_docstrings.stale()] == []
+
+
+def test_changed_descriptions_are_found():
+    """A changed text makes all docstrings with it stale, and only the section of a module counts for that module."""
+    text = fill_docstrings.DESCRIPTIONS.read_text()
+    changed = text.replace("Steepness of the logistic function", "Slope of the logistic function")
+    assert [path.name for path in fill_docstrings.stale(changed)] == ["losses.py"]
+    everywhere = text.replace("a single query by default", "one query by default")
+    assert len(fill_docstrings.stale(everywhere)) > 10
+
+
+def test_entries_are_added_in_order():
+    """Mutants: own entries overwritten; the order of the docstring in place of that of the signature."""
+    source = '''def f(scores, relevance, own, n_threads):
+    """Do it.
+
+    Parameters
+    ----------
+    own : int
+        Of this function.
+    scores : array_like, shape (n_docs,)
+        A stale text.
+
+    Returns
+    -------
+    None
+    """
+'''
+    filled = fill_docstrings.filled(source, "gradients", fill_docstrings.DESCRIPTIONS.read_text(), {})
+    names = [line.split(" :")[0].strip() for line in filled.splitlines() if " : " in line]
+    assert names == ["scores", "relevance", "own", "n_threads"]
+    assert "stale" not in filled and "Of this function." in filled and "    Returns\n    -------\n    None" in filled
+    assert fill_docstrings.filled(filled, "gradients", fill_docstrings.DESCRIPTIONS.read_text(), {}) == filled
+
+
+def test_public_names_are_all_there_is():
+    """Mutant: ``dir`` with what the module imports. Tools see the same as ``__all__``, and no submodule's machinery."""
+    listed = subprocess.run(
+        [sys.executable, "-c", "import plrank_fast; print(*dir(plrank_fast))"], capture_output=True, text=True, check=True
+    ).stdout.split()
+    public = [name for name in listed if not name.startswith("__")]
+    assert public == sorted(plr.__all__)
