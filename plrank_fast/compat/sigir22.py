@@ -126,7 +126,7 @@ def _samples(n_samples: int | None, instead: str) -> int:
 
 
 def _gradient(
-    estimator: Callable[..., FloatArray],
+    estimator: Callable[..., Any],
     rank_weights: ArrayLike,
     labels: ArrayLike,
     scores: Any,
