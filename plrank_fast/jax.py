@@ -27,7 +27,7 @@ jnp = import_extra("jax.numpy", "jax")
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
 
-@validation.hinted
+@validation.hinted_plainly
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -325,7 +325,7 @@ class PlackettLuce:
         """Shape of a ranking: (cutoff,)."""
         return (self.cutoff,)
 
-    @validation.hinted
+    @validation.hinted_plainly
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw rankings, without a gradient.
 
@@ -386,7 +386,7 @@ class PlackettLuce:
         log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
         return log_prob.swapaxes(0, 1).reshape(shape)
 
-    @validation.hinted
+    @validation.hinted_plainly
     def entropy(self, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
 
@@ -403,7 +403,7 @@ class PlackettLuce:
         """
         return -self._mean_log_ratio(None, key, n_samples)
 
-    @validation.hinted
+    @validation.hinted_plainly
     def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from functools import wraps
 from typing import Any
 
 import numpy as np
@@ -29,17 +28,6 @@ METADATA_ROUTING = (
     "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "
     ".set_fit_request(qid=True).set_score_request(qid=True)"
 )
-
-
-def hinted(method: validation.Function) -> validation.Function:
-    """Let a method answer calls that do not fit, as a plain function: scikit-learn routes metadata to no other."""
-    answering = validation.hinted(method)
-
-    @wraps(method)
-    def call(*args: Any, **options: Any) -> Any:
-        return answering(*args, **options)
-
-    return call  # type: ignore[return-value]
 
 
 class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc]
@@ -122,7 +110,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.tol = tol
         self.n_threads = n_threads
 
-    @hinted
+    @validation.hinted_plainly
     def fit(
         self,
         X: Any,
@@ -190,7 +178,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.n_queries_ = offsets.size - 1
         return self
 
-    @hinted
+    @validation.hinted_plainly
     def predict(self, X: Any) -> FloatArray:
         """Compute the score of each document; higher scores rank nearer to the top.
 
@@ -209,7 +197,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         )
         return np.asarray(X @ self.coef_, dtype=np.float64)
 
-    @hinted
+    @validation.hinted_plainly
     def sample_rankings(
         self,
         X: Any,
@@ -249,7 +237,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         rows = np.append(order, -1)  # the padding takes the last entry
         return rows[np.where(drawn < 0, order.size, drawn + offsets[:-1, np.newaxis, np.newaxis])]
 
-    @hinted
+    @validation.hinted_plainly
     def score(
         self,
         X: Any,

@@ -215,7 +215,7 @@ _hessian_product = _operator(
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
 
-@validation.hinted
+@validation.hinted_plainly
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -401,7 +401,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     torch.Size([1, 3])
     """
 
-    @validation.hinted
+    @validation.hinted_plainly
     def __init__(
         self,
         cutoff: int | None = 10,
@@ -422,7 +422,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
-    @validation.hinted
+    @validation.hinted_plainly
     def forward(
         self,
         scores: Any,
@@ -741,7 +741,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         """
         return -self._mean_log_ratio(None, n_samples)
 
-    @validation.hinted
+    @validation.hinted_plainly
     def kl(self, other: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 

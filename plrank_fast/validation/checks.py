@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
+from functools import wraps
 from typing import Any, TypeVar
 
 import numpy as np
@@ -65,6 +66,21 @@ def given(value: Any, name: str, where: str) -> Any:
 def hinted(function: Function) -> Function:
     """Let ``function`` answer a call that does not fit its signature with the argument to pass."""
     return _calls.Answering(function, hint_at_argument)  # type: ignore[return-value]
+
+
+def hinted_plainly(function: Function) -> Function:
+    """Do as `hinted`, by a plain function: libraries that trace or route functions take no other."""
+
+    @wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except TypeError as error:
+            if error.__traceback__ and error.__traceback__.tb_next is None:  # the call itself has failed
+                hint_at_argument(error, function)
+            raise
+
+    return call  # type: ignore[return-value]
 
 
 def hint_at_argument(error: TypeError, function: Callable[..., Any]) -> None:
