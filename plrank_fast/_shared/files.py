@@ -6,8 +6,8 @@ import contextlib
 import errno
 import fcntl
 import os
+import secrets
 import stat
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import BinaryIO
@@ -38,13 +38,14 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 def replacing(path: str | os.PathLike[str], *, mode: int | None = None) -> Iterator[BinaryIO]:
     """Write to a file that takes the place of another in one step when the block ends without an error.
 
-    The content goes to a temporary file in the same folder, which is synchronised and renamed. A link keeps its target;
-    pipes and devices are written to directly. Errors name ``path``.
+    The content goes to a new file in the same folder, which is synchronised and renamed; its name is random, so that it
+    is never a file or a link that somebody has put there. A kill leaves it behind. A link keeps its target; pipes and
+    devices are written to directly. Errors name ``path``.
 
     ``mode`` has the permissions of a file that several processes may write at once, such as a cache; a pipe or a link
-    of its name is replaced too. Without it the temporary file has a fixed name, so that kills leave at most one behind.
+    of its name is replaced too.
     """
-    target = Path(path) if mode is not None else Path(path).resolve()
+    target = Path(path if mode is not None else os.path.realpath(path))
     try:
         as_it_is = mode is None and target.exists() and not target.is_file()
         with open(target, "wb") if as_it_is else _replacing(target, mode) as file:
@@ -55,18 +56,15 @@ def replacing(path: str | os.PathLike[str], *, mode: int | None = None) -> Itera
 
 @contextlib.contextmanager
 def _replacing(target: Path, mode: int | None) -> Iterator[BinaryIO]:
-    temporary = temporary_of(target)
-    if mode is not None:
-        handle, name = tempfile.mkstemp(prefix=f"{target.name}.", suffix=".tmp", dir=target.parent)
-        os.close(handle)
-        temporary = Path(name)
+    temporary = target.with_name(f"plrank-fast-{secrets.token_hex(8)}.tmp")  # short, however long the target's name is
+    file = open(temporary, "xb")  # noqa: SIM115 - closed below; where this fails, there is nothing to remove
     try:
-        with open(temporary, "wb") as file:
+        with file:
             yield file
             file.flush()
+            if mode is not None:
+                os.fchmod(file.fileno(), mode)
             os.fsync(file.fileno())
-        if mode is not None:
-            os.chmod(temporary, mode)
         os.replace(temporary, target)
     except BaseException:
         with contextlib.suppress(OSError):  # the first error is the one to report
@@ -79,22 +77,17 @@ def _replacing(target: Path, mode: int | None) -> Iterator[BinaryIO]:
         os.close(folder)
 
 
-def temporary_of(path: str | os.PathLike[str]) -> Path:
-    """Name the temporary file by which `replacing` writes a file that has one writer."""
-    target = Path(path).resolve()
-    return target.with_name(target.name + ".tmp")
-
-
 def refuse_overwriting(read: Sequence[str | os.PathLike[str]], **written: Sequence[str | os.PathLike[str]]) -> None:
     """Raise ValueError if an output file, by the argument that names it or its folder, is an input or written twice."""
     taken = list(read)
     for name, paths in written.items():
         for path in paths:
-            targets = [] if os.path.exists(path) and not os.path.isfile(path) else [path, temporary_of(path)]
-            over = [other for target in targets for other in taken if _is_one_file(target, other)]
+            if os.path.exists(path) and not os.path.isfile(path):
+                continue
+            over = [other for other in taken if _is_one_file(path, other)]
             if over:
                 raise ValueError(f"{name} would write over {os.fspath(over[0])}, which this command reads or writes")
-            taken += targets
+            taken.append(path)
 
 
 def _is_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
@@ -108,7 +101,7 @@ def _is_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) 
 def locked_folder(folder: str | os.PathLike[str]) -> Iterator[None]:
     """Lock a folder, which must exist, within the block; raise BlockingIOError if another run has locked it.
 
-    Two would overwrite each other's temporary files and checkpoints. The lock ends with the process; its empty file
+    Two would overwrite each other's checkpoints. The lock ends with the process; its empty file
     remains. On file systems without locks nothing is checked.
     """
     with open(Path(folder) / LOCK, "ab") as file:

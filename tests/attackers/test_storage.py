@@ -4,6 +4,7 @@ import inspect
 import itertools
 import os
 from contextlib import contextmanager
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -15,7 +16,7 @@ pytest.importorskip("matplotlib")
 from plrank_fast._shared import files
 from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import Optimizer
-from storage import CHECKPOINT, EPOCHS, FAULTS, Storage, Train, quick_commands, read_archive
+from storage import CHECKPOINT, EPOCHS, FAULTS, Evaluate, Storage, Train, quick_commands, read_archive
 
 
 @pytest.fixture
@@ -29,6 +30,17 @@ def test_seeded(storage):
     storage.run()
     assert storage.findings == []
     assert storage.tally == {"full disk": 15, "read-only": 5, "killed": 15, "interrupted": 6}
+
+
+def test_an_operation_that_is_not_reached_is_no_finding(storage):
+    """A busy machine measures less, and so writes less. Mutants: the fault looked for all the same; none tried then."""
+    ends = []
+    meet = Evaluate.meet
+    with mock.patch.object(Evaluate, "meet", lambda self, fault, end: ends.append(end) or meet(self, fault, end)):
+        storage.attempt("far", Evaluate, "killed", 10**6)
+    assert storage.findings == []
+    assert ends[0] == 10**6
+    assert ends[-1] < 100
 
 
 def test_the_best_epoch_is_not_the_last(storage):
@@ -48,9 +60,9 @@ def written_in_place(target, mode):
 
 @contextmanager
 def never_tidied(target, mode):
-    with open(files.temporary_of(target), "wb") as file:
+    with open(target.with_name("left.tmp"), "wb") as file:
         yield file
-    os.replace(files.temporary_of(target), target)
+    os.replace(target.with_name("left.tmp"), target)
 
 
 def without_a_name(path, mode=None):

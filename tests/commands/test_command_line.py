@@ -162,15 +162,14 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_command_writes_over_its_inputs(letor, tmp_path, error_of, monkeypatch, way):
-    """Nor over another of its outputs, nor by a temporary file. Mutants: names compared and not files; hard links not
-    seen; one of the commands, options, temporary files or files of an output folder not looked at; looked at when the
-    work is done."""
+    """Nor over another of its outputs. Mutants: names compared and not files; hard links not seen; one of the commands,
+    options or files of an output folder not looked at; looked at when the work is done."""
     run, cache, fold = tmp_path / "run", tmp_path / "cache", tmp_path / "fold"
     data = ["--train", letor, "--vali", letor]
     done("train", *data, "--epochs", "0", "--quiet", "--output", run, "--cache", cache)
     (cached,) = cache.iterdir()
     fold.mkdir()
-    for copy in (tmp_path / "b.tmp", tmp_path / "a", *(fold / f"{name}.txt" for name in ("train", "vali", "test"))):
+    for copy in (tmp_path / "a", *(fold / f"{name}.txt" for name in ("train", "vali", "test"))):
         copy.write_bytes(letor.read_bytes())
     model, other = run / "model.plrank", tmp_path / "other"
     monkeypatch.setattr("plrank_fast._shared.archive.read_archive", None)
@@ -180,7 +179,6 @@ def test_no_command_writes_over_its_inputs(letor, tmp_path, error_of, monkeypatc
         ("--scores", letor, lambda same: ["evaluate", model, letor, "--scores", same]),
         ("--json", letor, lambda same: ["evaluate", model, "x", letor, "--json", same]),
         ("--json", model, lambda same: ["evaluate", model, letor, "--json", same]),
-        ("--scores", tmp_path / "b.tmp", lambda same: ["evaluate", model, same, "--scores", tmp_path / "b"]),
         ("--cache", cached, lambda same: ["evaluate", model, same, "--cache", cache]),
         ("--scores", tmp_path / "a", lambda same: ["evaluate", model, "x", "--json", tmp_path / "a", "--scores", same]),
         ("--output", run / "results.json", lambda same: ["train", *data, "--test", same, "--output", run]),
@@ -204,10 +202,11 @@ def test_devices_may_be_read_and_written(letor, tmp_path):
 
 
 def test_folder_that_cannot_be_written(tmp_path, error_of, monkeypatch):
-    """Root may write anywhere, so a folder in the checkpoint's place stands for the read-only one. Mutant: no save
-    before the first epoch."""
+    """Root may write anywhere, so a link that leads nowhere stands for the read-only one. Mutant: no save before the
+    first epoch."""
     monkeypatch.delattr(TrainingRun, "_step")
-    (tmp_path / "run" / "checkpoint.plrank.tmp").mkdir(parents=True)
+    (tmp_path / "run").mkdir()
+    (tmp_path / "run" / "checkpoint.plrank").symlink_to(tmp_path / "missing" / "checkpoint.plrank")
     assert error_of("train", *SMALL, "--quiet", "--output", tmp_path / "run").startswith("argument --output: ")
 
 

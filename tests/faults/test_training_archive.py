@@ -4,6 +4,7 @@ import errno
 import hashlib
 import json
 import os
+import secrets
 import time
 
 import numpy as np
@@ -127,6 +128,31 @@ def test_pipes_and_links_stay_what_they_are(tmp_path):
         files.write_atomically(link, content)
         assert target.read_bytes() == content
     assert link.is_symlink()
+
+
+@pytest.mark.parametrize("mode", [None, 0o640])
+def test_temporary_files_are_new(tmp_path, monkeypatch, mode):
+    """They follow no link and write over no file of a user, even if their name was guessed, and have a name where the
+    target's leaves no room for more. Mutants: a fixed name; opened without O_EXCL; the target's name within it; a file
+    of that name removed in the end; the mode not set."""
+    own, target = tmp_path / "own", tmp_path / ("n" * 250)
+    own.write_bytes(b"own")
+    guessed = [tmp_path / "plrank-fast-guessed.tmp", target.with_name("out.tmp")]
+    for link in guessed:
+        link.symlink_to(own)
+    for path in (target, tmp_path / "out"):
+        with files.replacing(path, mode=mode) as file:
+            file.write(b"content")
+    umask = os.umask(0o022)
+    os.umask(umask)
+    assert target.stat().st_mode & 0o777 == (0o666 & ~umask if mode is None else mode)
+    monkeypatch.setattr(secrets, "token_hex", lambda _: "guessed")
+    with pytest.raises(FileExistsError) as caught, files.replacing(tmp_path / "other", mode=mode):
+        pass
+    assert caught.value.filename == str(tmp_path / "other")
+    assert own.read_bytes() == b"own"
+    assert all(link.is_symlink() for link in guessed)
+    assert {*tmp_path.iterdir()} == {own, target, tmp_path / "out", *guessed}
 
 
 def with_digest(kind, payload):

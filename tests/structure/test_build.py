@@ -56,7 +56,8 @@ for name, switches in json.loads(sys.argv[2]).items():
     if name == "in_place touched":
         os.utime("setup.py")
     command = ["build_ext", "--build-lib", str(target), "--build-temp", str(target)]
-    sys.argv[1:] = ["-q", *{"in_place": ["build_ext", "--inplace"], "editable": ["editable_wheel"]}.get(name.split()[0], command)]
+    in_copy = {"in_place": ["build_ext", "--inplace"], "editable": ["editable_wheel"]}
+    sys.argv[1:] = ["-q", *in_copy.get(name.split()[0], command)]
     os.environ.clear()
     os.environ.update(others, CC=str(folder / "compiler"))
     os.environ.update({f"PLRANK_FAST_{switch}": value for switch, value in switches.items()})
