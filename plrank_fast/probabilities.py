@@ -234,7 +234,8 @@ def inclusion_probabilities(
     >>> plr.inclusion_probabilities([0.0, 0.0, 0.0], 2).round(4)
     array([0.6667, 0.6667, 0.6667])
     """
-    return exposure(scores, np.ones(validation.count(k, "k", 0)), offsets=offsets, n_threads=n_threads)
+    ranks, scores_ = validation.count(k, "k", 0), validation.real_array(scores, "scores")
+    return exposure(scores_, np.ones(min(ranks, scores_.size)), offsets=offsets, n_threads=n_threads)
 
 
 @validation.hinted

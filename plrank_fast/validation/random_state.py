@@ -46,9 +46,16 @@ def stream_key(rng: RandomState) -> KeyArray:
         return key
     seed: Any = check_random_state(rng)
     if isinstance(seed, np.random.Generator):
-        return seed.integers(0, 2**64, size=2, dtype=np.uint64)
-    sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
-    return sequence.generate_state(2, np.uint64).astype(np.uint64)
+        words = np.asarray(seed.integers(0, 2**64, size=2, dtype=np.uint64))
+    else:
+        sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
+        words = np.asarray(sequence.generate_state(2, np.uint64))
+    if words.shape != (2,) or words.dtype.kind not in "ui":  # of a subclass
+        raise ValueError(
+            f"rng must give two words of uint64 when asked for them, {type(rng).__name__} gave {words.dtype} of shape "
+            f"{words.shape}"
+        )
+    return words.astype(np.uint64)
 
 
 def seed_sequence(rng: Any) -> np.random.SeedSequence:

@@ -158,3 +158,4 @@ def test_inclusion():
             members = np.isin(np.arange(7), first)
             expected += np.exp(plr.bucket_log_prob(scores, ~members * 1)) * members
         np.testing.assert_allclose(plr.inclusion_probabilities(scores, k), expected, rtol=0, atol=1e-8)
+    assert plr.inclusion_probabilities([1.0, 2.0], 10**15).tolist() == [1.0, 1.0]  # mutant: so many rank weights

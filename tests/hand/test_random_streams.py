@@ -134,3 +134,22 @@ def test_number_of_the_query_has_64_bits(round_ns, costs):
     for query in (near, far):
         given = plr.pl_rank_2(scores, relevance, rank_weights, rankings=calls[0](query))
         np.testing.assert_array_equal(calls[1](query), given)
+
+
+@pytest.mark.parametrize(
+    "words", [np.uint64([1]), np.zeros((2, 2), np.uint64), np.uint64(3), [0.5, 1.5]], ids=["one", "2-d", "0-d", "float"]
+)
+def test_sources_that_give_other_than_two_words(words):
+    """Subclasses may return anything. Mutants: one word read beyond its end; numbers cut off."""
+
+    class Sequence(np.random.SeedSequence):
+        def generate_state(self, n_words, dtype=np.uint32):
+            return words
+
+    class Generator(np.random.Generator):
+        def integers(self, *arguments, **options):
+            return words
+
+    for rng in (Sequence(0), Generator(np.random.PCG64(0))):
+        with pytest.raises(ValueError, match=r"^rng must give two words of uint64 .*, \w+ gave .* of shape "):
+            plr.sample_rankings([0.0, 1.0], 2, rng=rng)

@@ -5,6 +5,7 @@ import shutil
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -183,6 +184,26 @@ def test_large_stacks():
     ) == "1\n"  # fmt: skip
 
 
+def test_small_stacks():
+    """One thread where a kernel has no room; two histograms alone take 20 kB. Mutant: a team whose threads crash."""
+    assert run(
+        """
+        long = np.tile(np.arange(20_000.0) % 7, 2)
+        plr.pl_rank_exact(long, long, [1.0], offsets=[0, 20_000, 40_000], n_threads=2)
+        print(team(2), plr.build_info()["n_threads"])
+        """,
+        OMP_STACKSIZE="16k",
+    ) == "1 1\n"  # fmt: skip
+
+
+def test_threads_have_no_memory_that_the_loader_allocates():
+    """It ends the process if there is none ("cannot allocate memory for thread-local data"), at the first call by
+    several threads. Mutant: a number of each thread that is ``__thread``."""
+    modules = [*Path(plr.__file__).parent.rglob("*.so")]
+    assert modules
+    assert [module.name for module in modules if b"__tls_get_addr" in module.read_bytes()] == []
+
+
 @pytest.mark.parametrize(
     ("environment", "expected"),
     [
@@ -197,6 +218,9 @@ def test_large_stacks():
         ({"KMP_STACKSIZE": "8388608"}, 8 << 20),
         ({"KMP_STACKSIZE": "8MB", "OMP_STACKSIZE": "16M"}, 16 << 20),
         ({"OMP_STACKSIZE": "9" * 30 + "G"}, 1 << 62),
+        ({"OMP_STACKSIZE": "255"}, 0),
+        ({"OMP_STACKSIZE": "256k"}, 4 << 20),
+        ({"OMP_STACKSIZE": "16k", "GOMP_STACKSIZE": "9M"}, 0),
     ],
     ids=str,
 )

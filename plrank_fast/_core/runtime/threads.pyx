@@ -30,6 +30,9 @@ cdef extern from "runtime/thread_team.h" nogil:
     bint plr_began_by(const thread_team *team, int n_threads, double moment)
     int plr_enter_team(thread_team *team)
 
+cdef extern from "runtime/number_of_thread.h" nogil:
+    void plr_make_numbers_of_threads()
+
 cdef extern from "<pthread.h>" nogil:
     int pthread_atfork(void (*before)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil)
 
@@ -43,6 +46,7 @@ cdef void note_fork() noexcept nogil:
 
 
 pthread_atfork(NULL, NULL, note_fork)
+plr_make_numbers_of_threads()
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respond to interrupts within half a second
 # Estimated work for which waking a further thread pays. On a busy machine it may be late by a time slice, and estimates
@@ -52,15 +56,19 @@ cdef double LEARNT_FACTOR = 1.0  # multiplies the time that a round took, so tha
 
 
 def stack_bytes(environment):
-    """Return the largest stack of OpenMP's threads: the size in the environment, or at least libomp's 4 MiB."""
-    largest = 4 << 20
+    """Return the largest stack of OpenMP's threads: the size in the environment, or at least libomp's 4 MiB.
+
+    It is 0 if the environment asks for less than a kernel needs: calls then have one thread.
+    """
+    sizes = [4 << 20]
     for name, unit in {"OMP_STACKSIZE": "K", "GOMP_STACKSIZE": "K", "KMP_STACKSIZE": "B"}.items():
         match = re.fullmatch(r"\s*(\d+)\s*([BKMGT]?)B?\s*", environment.get(name, "").upper())
         if match:
-            largest = max(largest, int(match[1]) << 10 * "BKMGT".index(match[2] or unit))
-    return min(largest, 1 << 62)
+            sizes.append(int(match[1]) << 10 * "BKMGT".index(match[2] or unit))
+    return min(max(sizes), 1 << 62) if min(sizes) >= LEAST_STACK else 0
 
 
+LEAST_STACK = 256 << 10  # several times what the deepest kernel takes, a fifth of which are two histograms
 cdef size_t STACK_BYTES = stack_bytes(os.environ)
 
 
@@ -88,7 +96,7 @@ CGROUP_QUOTA = _cgroup_quota()  # read once: a file is too slow to open in every
 
 def default_threads():
     """Return the default number of threads: the available processors, or OMP_NUM_THREADS if that is fewer."""
-    return max(1, min(omp_get_max_threads(), available_cpus()))
+    return max(1, min(omp_get_max_threads(), available_cpus())) if STACK_BYTES else 1
 
 
 cpdef int resolve_threads(object n_threads) except -1:
@@ -106,9 +114,9 @@ cpdef int resolve_threads(object n_threads) except -1:
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
     """Return the most threads that a region of up to ``n_tasks`` may have, and so the number of workspaces.
 
-    It is 1 in a forked child and inside a parallel region of the caller.
+    It is 1 in a forked child, inside a parallel region of the caller, and where threads have too small a stack.
     """
-    if FORKED or omp_in_parallel() or n_tasks <= 1:
+    if FORKED or omp_in_parallel() or n_tasks <= 1 or STACK_BYTES == 0:
         return 1
     return <int>min(<intp_t>n_threads, n_tasks)
 

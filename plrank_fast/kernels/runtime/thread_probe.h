@@ -11,6 +11,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
+#include "runtime/number_of_thread.h"
+
 /* The runtimes take far less memory than this for a team and for each of its threads, stacks excluded. */
 #define PLR_TEAM_BYTES ((size_t)1 << 20)
 #define PLR_TEAM_BYTES_PER_THREAD ((size_t)64 << 10)
@@ -60,11 +62,13 @@ static inline int plr_possible_threads(int wanted, size_t stack_bytes)
 static inline int plr_possible_team(int wanted, size_t stack_bytes)
 {
 #ifdef _OPENMP
-    static __thread int last_team = 1;
+    int last_team = plr_own(&plr_last_team);
+    if (last_team == 0)
+        last_team = 1;
     if (wanted > last_team)
         wanted = last_team + plr_possible_threads(wanted - last_team, stack_bytes);
     if (wanted > 1)
-        last_team = wanted;
+        plr_set_own(&plr_last_team, wanted);
     return wanted;
 #else
     (void)wanted;

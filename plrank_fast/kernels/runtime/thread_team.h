@@ -9,6 +9,7 @@
 #include <sys/mman.h>
 #endif
 
+#include "runtime/number_of_thread.h"
 #include "runtime/openmp.h"
 
 /* Allocate large blocks on huge pages if the system grants them: without them, the gradient of one query of a million
@@ -82,11 +83,10 @@ static inline void plr_set(double *number, double value)
 
 static inline void plr_note_beginning(thread_team *team)
 {
-    static __thread int seen = 0;
     const int round = __atomic_load_n(&team->round, __ATOMIC_RELAXED);
-    if (seen == round)
+    if (plr_own(&plr_round_seen) == round)
         return;
-    seen = round;
+    plr_set_own(&plr_round_seen, round);
     double now = plr_nanoseconds();
     __atomic_store(&team->last_begun, &now, __ATOMIC_RELAXED);
     __atomic_fetch_add(&team->begun, 1, __ATOMIC_RELAXED);
