@@ -17,7 +17,7 @@ cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
 
 cdef extern from "runtime/thread_probe.h" nogil:
-    int plr_possible_team(int wanted, size_t stack_bytes)
+    int plr_possible_team(thread_team *team, int wanted, size_t stack_bytes)
 
 cdef extern from "runtime/thread_team.h" nogil:
     void *plr_allocate(size_t size)
@@ -29,9 +29,7 @@ cdef extern from "runtime/thread_team.h" nogil:
     void plr_new_round(thread_team *team)
     bint plr_began_by(const thread_team *team, int n_threads, double moment)
     int plr_enter_team(thread_team *team)
-
-cdef extern from "runtime/number_of_thread.h" nogil:
-    void plr_make_numbers_of_threads()
+    void plr_make_numbers(thread_team *team)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_atfork(void (*before)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil)
@@ -46,7 +44,7 @@ cdef void note_fork() noexcept nogil:
 
 
 pthread_atfork(NULL, NULL, note_fork)
-plr_make_numbers_of_threads()
+plr_make_numbers(&TEAM)
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respond to interrupts within half a second
 # Estimated work for which waking a further thread pays. On a busy machine it may be late by a time slice, and estimates
@@ -123,7 +121,7 @@ cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
 
 cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
     """Return the number of threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
-    return plr_possible_team(most_threads(n_threads, n_tasks), STACK_BYTES)
+    return plr_possible_team(&TEAM, most_threads(n_threads, n_tasks), STACK_BYTES)
 
 
 cdef int this_thread() noexcept nogil:

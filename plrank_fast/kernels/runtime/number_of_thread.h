@@ -11,12 +11,9 @@ typedef struct {
     int exists; /* not if the process has too many keys; the number is then 0 for ever */
 } number_of_thread;
 
-static number_of_thread plr_last_team, plr_round_seen;
-
-static inline void plr_make_numbers_of_threads(void)
+static inline void plr_make_number(number_of_thread *number)
 {
-    plr_last_team.exists = pthread_key_create(&plr_last_team.key, NULL) == 0;
-    plr_round_seen.exists = pthread_key_create(&plr_round_seen.key, NULL) == 0;
+    number->exists = pthread_key_create(&number->key, NULL) == 0;
 }
 
 static inline int plr_own(const number_of_thread *number)

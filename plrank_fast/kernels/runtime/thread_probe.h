@@ -11,7 +11,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime/number_of_thread.h"
+#include "runtime/thread_team.h"
 
 /* The runtimes take far less memory than this for a team and for each of its threads, stacks excluded. */
 #define PLR_TEAM_BYTES ((size_t)1 << 20)
@@ -59,18 +59,19 @@ static inline int plr_possible_threads(int wanted, size_t stack_bytes)
  * thread that begins regions, and ends those that a smaller team leaves out.) The probe does not see a smaller team of
  * another library that shares the runtime.
  */
-static inline int plr_possible_team(int wanted, size_t stack_bytes)
+static inline int plr_possible_team(thread_team *team, int wanted, size_t stack_bytes)
 {
 #ifdef _OPENMP
-    int last_team = plr_own(&plr_last_team);
+    int last_team = plr_own(&team->last_team);
     if (last_team == 0)
         last_team = 1;
     if (wanted > last_team)
         wanted = last_team + plr_possible_threads(wanted - last_team, stack_bytes);
     if (wanted > 1)
-        plr_set_own(&plr_last_team, wanted);
+        plr_set_own(&team->last_team, wanted);
     return wanted;
 #else
+    (void)team;
     (void)wanted;
     (void)stack_bytes;
     return 1;

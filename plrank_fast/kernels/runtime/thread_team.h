@@ -45,14 +45,22 @@ static inline double plr_nanoseconds(void)
 }
 
 /* The running team, as its threads see it: its size, the set of threads (modulo 64) that have been given work, and for
- * the current round their number and when the last of them began. */
+ * the current round their number and when the last of them began. Each thread has the size of the last team that it
+ * began, and the last round that it saw. */
 typedef struct {
     int size;
     uint64_t workers;
     int round, begun;
     double last_begun;
     double pause, pause_ends; /* length and end of the last pause, in which short rounds have no team */
+    number_of_thread last_team, round_seen;
 } thread_team;
+
+static inline void plr_make_numbers(thread_team *team)
+{
+    plr_make_number(&team->last_team);
+    plr_make_number(&team->round_seen);
+}
 
 static inline void plr_new_round(thread_team *team)
 {
@@ -84,9 +92,9 @@ static inline void plr_set(double *number, double value)
 static inline void plr_note_beginning(thread_team *team)
 {
     const int round = __atomic_load_n(&team->round, __ATOMIC_RELAXED);
-    if (plr_own(&plr_round_seen) == round)
+    if (plr_own(&team->round_seen) == round)
         return;
-    plr_set_own(&plr_round_seen, round);
+    plr_set_own(&team->round_seen, round);
     double now = plr_nanoseconds();
     __atomic_store(&team->last_begun, &now, __ATOMIC_RELAXED);
     __atomic_fetch_add(&team->begun, 1, __ATOMIC_RELAXED);
