@@ -120,6 +120,17 @@ def alike(problem: Problem, *, finer: bool = False) -> Ratios:
     )
 
 
+def panels(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Values of lists that spread far, alone: the errors of all panels add up, which nothing shows but their bounds."""
+    arrays, ratios = (10.0 * problem.scores, problem.relevance, problem.rank_weights), {}
+    bound = max(problem.rtol, FINEST_CHECKED) * np.abs(problem.rank_weights[: problem.n_docs]).sum()
+    for noise in ("gumbel", "normal"):
+        got = plr.expected_metric(*arrays, rtol=max(problem.rtol, FINEST_CHECKED), noise=noise, n_threads=1)[0]
+        best, _, _ = _exact.solve_unchecked(*arrays, 1e-12, noise == "normal", np.zeros(problem.n_docs), None)
+        ratios[f"value of panels, {noise}"] = ratio(abs(got - best), bound * np.abs(problem.relevance).max())
+    return ratios
+
+
 def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
     """Rank probabilities, their sums, and exposure."""
     best = trapezoid_reference.rank_probabilities(problem.scores, problem.cutoff, finer=finer)
@@ -226,6 +237,7 @@ ATTACKS = {
     # a normal distribution function costs ten ranks
     "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
     "alike": Attack(alike, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
+    "panels": Attack(panels, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "long": Attack(long_lists, 2, cost_of_long_list),
     "long given": Attack(given_rankings_of_long_lists, 2, cost_of_long_list),
     "probabilities": Attack(probabilities, 400, lambda p: _nodes(p) * p.n_docs**2),

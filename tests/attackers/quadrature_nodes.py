@@ -17,7 +17,10 @@ BINS = 2  # per nat
 GAP = 7.0  # nats between neighbouring scores, at which the kernel divides a list
 ARRIVED = np.exp(5.25)  # w t of an item that has certainly arrived
 LARGEST_INVERSE = 1 / TINY  # of z
-CONSTANTS = {"steepness": 2.0, "least_b2": 2.0, "largest_eta": 1.25, "spread": (24.0, 3.0, 1.0), "points": 16}
+CONSTANTS = {
+    "steepness": 2.0, "least_b2": 2.0, "largest_eta": 1.25, "spread": (24.0, 3.0, 1.0), "points": 16, "turned": 0.9,
+    "unproved": 0.8,
+}  # fmt: skip
 
 
 class Panel:
@@ -50,6 +53,9 @@ class Panel:
         self.b, largest = b, self.constants["largest_eta"]
         self.v_end = np.arcsinh(np.sqrt(self.S * self.end) / b)
         self.eta = largest / np.sqrt(1 + self.v_end**2 / 4 * (1 + largest**2 * b**2 / self.nats))
+        first, *others = self.constants["spread"]
+        turned = first / (first + sum(others)) * self.v_end / 2  # Im v over sinh(eta) at the top of the ellipse
+        self.eta = min(self.eta, np.arcsinh(self.constants["turned"] * np.pi / 4 / turned))
 
     def _loss(self, t, step, inverse_z):
         """ln of the bound of the loss after t <= time of a step, its slope, and Newton's 1 / z, as in tail_bound.h."""
@@ -109,14 +115,18 @@ class Panel:
 
     def nodes(self):
         """The number of nodes, not rounded, by the bound on the ellipse, or on a smaller one that needs fewer."""
+        return self.nodes_on(self.best_eta())
+
+    def best_eta(self):
+        """The ellipse that is taken."""
         eta, wanted = self.eta, self.nodes_on(self.eta)
         while 2 * eta * wanted > 3 * self.nats and (fewer := self.nodes_on(0.8 * eta)) < wanted:
             eta, wanted = 0.8 * eta, fewer
-        return wanted
+        return eta
 
     def nodes_on(self, eta):
         """The number of nodes by the bound on one ellipse."""
-        return ((self.log_errors(eta) - np.log(self.allowed)) / (2 * eta)).max()
+        return ((self.log_errors(eta) + self.constants["unproved"] - np.log(self.allowed)) / (2 * eta)).max()
 
     def log_errors(self, eta):
         """ln of the bounds of the errors of value, gradient and Hessian diagonal times e^(2 n eta)."""

@@ -192,6 +192,7 @@ class TestHunt:
             ("coarse", "pl_rank_exact", 1 + 0.5),
             ("many ranks", "pl_rank_exact", 1 + 0.5),
             ("alike", "pl_rank_exact", 1 + 0.5),
+            ("panels", "expected_metric", 1 - 1e-5),
             ("normal", "pl_rank_exact", 1 - 1e-5),
             ("probabilities", "rank_probabilities", 1 + 1e-7),
             ("probabilities", "exposure", 1 + 1e-7),

@@ -107,7 +107,8 @@ int integrate_compressed(exact_problem *problem)
     if (has_gap(problem->histogram, K, GAP))
         return 0;
     const panel_gains gains = gains_of_panel(problem, 0, K);
-    plan_quadrature(problem->histogram, &gains, S, 0, INFINITY, &problem->tolerance, p->plan);
+    const tolerances tolerance = tolerances_of_plan(problem, 1);
+    plan_quadrature(problem->histogram, &gains, S, 0, INFINITY, &tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
     if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)

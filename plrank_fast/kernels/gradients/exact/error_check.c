@@ -97,7 +97,8 @@ error_ratios check_errors(exact_problem *problem, const problem_shape *shape)
     const exact_query *query = problem->query;
     error_ratios errors = {0};
     check_bound(problem, OF_VALUE, guaranteed_of_value(query, shape), &errors);
-    check_entries(problem, shape, OF_GRADIENT, query->gradient, &errors);
+    if (query->gradient)
+        check_entries(problem, shape, OF_GRADIENT, query->gradient, &errors);
     if (query->hessian)
         check_entries(problem, shape, OF_HESSIAN, query->hessian, &errors);
     return errors;

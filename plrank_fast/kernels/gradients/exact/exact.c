@@ -142,14 +142,12 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
             integrate_exponential(problem);
         restore_denormals(before);
         query->value = known_value + problem->value;
-        if (!query->gradient)
-            return;
         const error_ratios errors = check_errors(problem, shape);
         query->missed = errors.certain > 1 ? query->rtol * errors.certain : 0;
         const double seen = errors.certain / SHARE_OF_SUM;
         if ((errors.bound <= 1 && seen <= 1) || attempt + 1 == ATTEMPTS)
             return;
-        for (int i = 0; i < INTEGRALS; i++) {
+        for (int i = OF_GRADIENT; i < INTEGRALS; i++) {
             const double guaranteed = seen > 1 ? smaller(errors.guaranteed[i], problem->error[i] / seen)
                                                : errors.guaranteed[i];
             problem->tolerance.allowed[i] = 0.5 * guaranteed / problem->plans;

@@ -203,6 +203,13 @@ panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intpt
     return (panel_gains){K, theta, problem->delta + arrived, sum, derivatives, exposure};
 }
 
+tolerances tolerances_of_plan(const exact_problem *problem, int last)
+{
+    tolerances plan = problem->tolerance;
+    plan.allowed[OF_VALUE] = (last ? 0.99 : 0.5) * (plan.allowed[OF_VALUE] - problem->error[OF_VALUE]);
+    return plan;
+}
+
 void add_errors(exact_problem *problem, const double error[INTEGRALS])
 {
     for (int i = 0; i < INTEGRALS; i++)

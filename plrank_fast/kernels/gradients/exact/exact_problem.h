@@ -58,6 +58,7 @@ typedef struct {
 #define exact_workspace_bytes ISA(exact_workspace_bytes)
 #define set_ranks ISA(set_ranks)
 #define gains_of_panel ISA(gains_of_panel)
+#define tolerances_of_plan ISA(tolerances_of_plan)
 #define add_errors ISA(add_errors)
 #define sort_scores ISA(sort_scores)
 #define sum_relevance ISA(sum_relevance)
@@ -75,6 +76,9 @@ char *lay_out_panel(exact_problem *problem, intptr_t n);
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy);
 /* Return the rank weights of a panel with K ranks after the first `arrived`. */
 panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K);
+/* Return the errors allowed in the next plan of the attempt. Those of the value add up over the plans: each may take half
+ * of what is left, the last one all of it, less a hundredth for what its end adds (normal_plan.c). */
+tolerances tolerances_of_plan(const exact_problem *problem, int last);
 /* Add the errors of a plan to those of the attempt. */
 void add_errors(exact_problem *problem, const double error[INTEGRALS]);
 /* Sort all items by descending score; return their scores, and leave their indices in problem->rank_order. */

@@ -7,8 +7,10 @@
 #include "gradients/exact/panel_integrals.h"
 
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
- * their scores; `arrived` items have left before. Returns whether all ranks are filled at the end of the panel. */
-static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1)
+ * their scores; `arrived` items have left before. The last panel is that whose items fill the last rank.
+ * Returns whether all ranks are filled at the end of the panel. */
+static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
+                             int last)
 {
     panel *p = &problem->panel;
     lanes sum = {0};
@@ -20,7 +22,8 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         sum += w;
     }
     const panel_gains gains = gains_of_panel(problem, arrived, K);
-    plan_quadrature(problem->histogram, &gains, vec_sum(sum), t0, t1, &problem->tolerance, p->plan);
+    const tolerances tolerance = tolerances_of_plan(problem, last);
+    plan_quadrature(problem->histogram, &gains, vec_sum(sum), t0, t1, &tolerance, p->plan);
     add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->pieces * p->plan->nodes;
     for (int piece = 0; piece < p->plan->pieces; piece++) {
@@ -109,7 +112,7 @@ static void integrate_between_gaps(exact_problem *problem)
         }
         intptr_t ranks_left = K - arrived < n ? K - arrived : n;
         fill_histogram(problem->histogram, problem->f, relevance_or_ones(problem), n, problem->f[n - 1]);
-        if (integrate_stretch(problem, n, arrived, ranks_left, t0, t1) && ranks_left == K - arrived)
+        if (integrate_stretch(problem, n, arrived, ranks_left, t0, t1, next >= K) && ranks_left == K - arrived)
             return;
         start_reference = sorted[next - 1];
         start_delay = delay;
@@ -138,5 +141,5 @@ void integrate_exponential(exact_problem *problem)
     if (gaps)
         integrate_between_gaps(problem);
     else
-        integrate_stretch(problem, D, 0, K, 0, INFINITY);
+        integrate_stretch(problem, D, 0, K, 0, INFINITY, 1);
 }

@@ -34,14 +34,16 @@ static void order_normal_items(exact_problem *problem, intptr_t n, double last_t
         items->position[j] = items->item[j] < 0 ? -LARGEST_EXPONENT : problem->f[items->item[j]];
 }
 
-/* Integrate the panel of the n items in problem->histogram over the times [from, until]. */
-static void integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived, double from, double until)
+/* Integrate the panel of the n items in problem->histogram over the times [from, until]. The last panel is that whose
+ * items fill the last rank. */
+static void integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived, double from, double until, int last)
 {
     exact_query *query = problem->query;
     panel *p = &problem->panel;
     const intptr_t K = problem->K - arrived < n ? problem->K - arrived : n;
     const panel_gains gains = gains_of_panel(problem, arrived, K);
-    plan_normal(problem->histogram, &gains, (double)n, from, until, &problem->tolerance, p->plan);
+    const tolerances tolerance = tolerances_of_plan(problem, last);
+    plan_normal(problem->histogram, &gains, (double)n, from, until, &tolerance, p->plan);
     add_errors(problem, p->plan->error);
     query->nodes += p->plan->pieces * p->plan->nodes;
     set_ranks(problem, n, arrived, K, p->plan->accuracy);
@@ -82,7 +84,8 @@ static void integrate_chain(exact_problem *problem, const double *sorted, intptr
             return;
         const double shift = (top - sorted[first]) * inverse_sigma;
         take_sorted(problem, sorted, first, end);
-        integrate_panel(problem, end - first, first, from - shift, until - shift);
+        const int last = next >= problem->K && !(until < span + REACH);
+        integrate_panel(problem, end - first, first, from - shift, until - shift, last);
     }
 }
 
@@ -104,7 +107,7 @@ static int integrate_without_gaps(exact_problem *problem)
     fill_histogram(problem->histogram, problem->f, problem->rho, D, lowest);
     if (has_gap(problem->histogram, problem->K, NORMAL_GAP))
         return 0;
-    integrate_panel(problem, D, 0, -INFINITY, INFINITY);
+    integrate_panel(problem, D, 0, -INFINITY, INFINITY, 1);
     return 1;
 }
 

@@ -8,6 +8,8 @@
 /* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
  * least nodes (docs/numerics.md). */
 #define LARGEST_ETA 1.25
+#define TURNED 0.9 /* of a right angle: how far t - t0 turns on the largest ellipse */
+#define UNPROVED 0.8 /* nats by which points of an ellipse and bins may lower the bound */
 
 #define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
 
@@ -114,6 +116,13 @@ double best_eta(double b, double v_length, double nats)
     return LARGEST_ETA / sqrt(1 + half * half + growth * growth / nats);
 }
 
+/* Return the eta of the largest ellipse. Where t - t0 turns by more than a right angle, the magnitudes of heavy items
+ * grow like e^(w |t|) within so small an angle that the points of the bound may miss it. */
+static double eta_before_turning(double v_length)
+{
+    return asinh(TURNED * M_PI_4 / (SPREAD_1 * 0.5 * v_length));
+}
+
 /* Return one of the plan's pieces, which have equal lengths in v. */
 static time_map piece_of(const quadrature_plan *plan, int piece)
 {
@@ -136,7 +145,7 @@ static double nodes_wanted(const score_histogram *histogram, const panel_gains *
         double of_piece[INTEGRALS];
         bound_rule(histogram, gains, &map, eta, of_piece);
         for (int i = 0; i <= gains->derivatives; i++)
-            log_error[i] = larger(log_error[i], of_piece[i] + log(plan->pieces));
+            log_error[i] = larger(log_error[i], of_piece[i] + log(plan->pieces) + UNPROVED);
     }
     for (int i = 0; i <= gains->derivatives; i++)
         wanted = larger(wanted, (log_error[i] - log(allowed[i])) / (2 * eta));
@@ -150,6 +159,8 @@ void choose_nodes(const score_histogram *histogram, const panel_gains *gains, co
     double wanted, eta, log_error[INTEGRALS];
     for (plan->pieces = 1;; plan->pieces += (int)(plan->pieces * wanted / MOST_NODES)) {
         eta = best_eta(b, plan->map.v_length / plan->pieces, goals->nats);
+        if (!plan->map.normal)
+            eta = smaller(eta, eta_before_turning(plan->map.v_length / plan->pieces));
         wanted = nodes_wanted(histogram, gains, goals->allowed, plan, eta, log_error);
         while (2 * eta * wanted > 3 * goals->nats) {
             double within[INTEGRALS];
