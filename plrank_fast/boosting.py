@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, get_args
 from warnings import warn
 
 import numpy as np
@@ -35,11 +35,11 @@ from plrank_fast.probabilities import expected_metric
 from plrank_fast.rank_weights import dcg_weights_of_lists, gains
 from plrank_fast.validation import FloatArray, IntArray
 
-Gain: TypeAlias = "str | Callable[[FloatArray], ArrayLike]"
+Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
 
-CURVATURES = ("gradient", "hessian")
+CURVATURES = get_args(validation.Curvature)
 ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
-GAINS = ("exponential", "linear")
+GAINS: tuple[validation.Gain, ...] = get_args(validation.Gain)
 WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian), *SHORT_NAMES)
 DEFAULT_CUTOFF = 10
 AFFORDABLE = 200.0  # nanoseconds of a gradient per document; a round of trees takes 200 to 600
@@ -130,12 +130,12 @@ class BoostingObjective(Workers):
     def __init__(
         self,
         *,
-        method: str = "auto",
+        method: validation.Method = "auto",
         cutoff: int | None = None,
         rank_weights: ArrayLike | None = None,
         gain: Gain = "exponential",
-        normalize: str = "query",
-        curvature: str = "gradient",
+        normalize: validation.Normalization = "query",
+        curvature: validation.Curvature = "gradient",
         shrinkage: float = 30.0,
         n_samples: int | None = None,
         rtol: float = 1e-3,
@@ -264,7 +264,7 @@ class BoostingObjective(Workers):
         factor = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
-        method = resolve_method(self.method, offsets, rank_weights.size)
+        method: str = resolve_method(self.method, offsets, rank_weights.size)
         if self.method == "auto":
             cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), rank_weights.size).sum()
             cost, documents = self._added(np.array([cost, relevance.size]))

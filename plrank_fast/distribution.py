@@ -88,7 +88,7 @@ class PlackettLuce:
         cutoff: int | None = None,
         *,
         rng: RandomState = None,
-        sampler: str = "auto",
+        sampler: validation.Sampler = "auto",
         first_query: int = 0,
     ) -> RankingArray:
         """Draw rankings.

@@ -22,7 +22,7 @@ SIGIR 2021, section 6.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,8 +32,8 @@ from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
-KINDS = ("squared", "absolute")
-EXPOSURE_METHODS = ("exact", "sample")
+KINDS = get_args(validation.Disparity)
+EXPOSURE_METHODS = get_args(validation.ExpectationMethod)
 
 
 @validation.hinted
@@ -42,7 +42,7 @@ def expected_exposure(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    method: str = "exact",
+    method: validation.ExpectationMethod = "exact",
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
@@ -103,7 +103,7 @@ def expected_exposure(
 
 @validation.hinted
 def disparity(
-    exposure: ArrayLike, merit: ArrayLike, *, offsets: ArrayLike | None = None, kind: str = "squared"
+    exposure: ArrayLike, merit: ArrayLike, *, offsets: ArrayLike | None = None, kind: validation.Disparity = "squared"
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the disparity of exposure of each query, and its derivative by each exposure.
 
@@ -156,8 +156,8 @@ def disparity_gradient(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    kind: str = "squared",
-    method: str = "pl_rank_exact",
+    kind: validation.Disparity = "squared",
+    method: validation.Method = "pl_rank_exact",
     n_samples: int = 100,
     rng: RandomState = None,
     n_threads: int | None = None,

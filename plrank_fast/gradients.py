@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
+from typing import Literal, TypeAlias, overload
+
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.validation import FloatArray, Noise, RandomState, Sampler
+
+Pair: TypeAlias = tuple[FloatArray, FloatArray]
 
 
+@overload
+def pl_rank_3(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
+    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None, first_query: int = 0,
+) -> FloatArray: ...  # fmt: skip
+@overload
+def pl_rank_3(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
+    hessian: Literal[True], n_threads: int | None = None, out: Pair | None = None, first_query: int = 0,
+) -> Pair: ...  # fmt: skip
+@overload
+def pl_rank_3(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
+    hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None, first_query: int = 0,
+) -> FloatArray | Pair: ...  # fmt: skip
 @validation.hinted
 def pl_rank_3(
     scores: ArrayLike,
@@ -20,12 +42,12 @@ def pl_rank_3(
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: Sampler = "auto",
     hessian: bool = False,
     n_threads: int | None = None,
-    out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
+    out: FloatArray | Pair | None = None,
     first_query: int = 0,
-) -> FloatArray | tuple[FloatArray, FloatArray]:
+) -> FloatArray | Pair:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
     The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the Plackett-Luce
@@ -106,7 +128,7 @@ def pl_rank_2(
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
@@ -180,7 +202,7 @@ def pl_rank_1(
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,
@@ -244,6 +266,24 @@ def pl_rank_1(
     )  # fmt: skip
 
 
+@overload
+def pl_rank_cmc(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
+    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None, first_query: int = 0,
+) -> FloatArray: ...  # fmt: skip
+@overload
+def pl_rank_cmc(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
+    hessian: Literal[True], n_threads: int | None = None, out: Pair | None = None, first_query: int = 0,
+) -> Pair: ...  # fmt: skip
+@overload
+def pl_rank_cmc(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
+    hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None, first_query: int = 0,
+) -> FloatArray | Pair: ...  # fmt: skip
 @validation.hinted
 def pl_rank_cmc(
     scores: ArrayLike,
@@ -254,12 +294,12 @@ def pl_rank_cmc(
     n_samples: int = 1,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: Sampler = "auto",
     hessian: bool = False,
     n_threads: int | None = None,
-    out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
+    out: FloatArray | Pair | None = None,
     first_query: int = 0,
-) -> FloatArray | tuple[FloatArray, FloatArray]:
+) -> FloatArray | Pair:
     r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
     Given the order of all other documents, the estimator integrates the position of a document out exactly, and
@@ -330,6 +370,24 @@ def pl_rank_cmc(
     )  # fmt: skip
 
 
+@overload
+def pl_rank_exact(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    rtol: float = 1e-6, hessian: Literal[False] = False, noise: Noise = "gumbel", sigma: float = 1.0,
+    n_threads: int | None = None, out: FloatArray | None = None,
+) -> FloatArray: ...  # fmt: skip
+@overload
+def pl_rank_exact(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    rtol: float = 1e-6, hessian: Literal[True], noise: Noise = "gumbel", sigma: float = 1.0,
+    n_threads: int | None = None, out: Pair | None = None,
+) -> Pair: ...  # fmt: skip
+@overload
+def pl_rank_exact(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
+    rtol: float = 1e-6, hessian: bool, noise: Noise = "gumbel", sigma: float = 1.0,
+    n_threads: int | None = None, out: FloatArray | Pair | None = None,
+) -> FloatArray | Pair: ...  # fmt: skip
 @validation.hinted
 def pl_rank_exact(
     scores: ArrayLike,
@@ -339,11 +397,11 @@ def pl_rank_exact(
     offsets: ArrayLike | None = None,
     rtol: float = 1e-6,
     hessian: bool = False,
-    noise: str = "gumbel",
+    noise: Noise = "gumbel",
     sigma: float = 1.0,
     n_threads: int | None = None,
-    out: FloatArray | tuple[FloatArray, FloatArray] | None = None,
-) -> FloatArray | tuple[FloatArray, FloatArray]:
+    out: FloatArray | Pair | None = None,
+) -> FloatArray | Pair:
     r"""Compute the gradient of the expected metric, and its Hessian diagonal, without sampling.
 
     The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the Plackett-Luce

@@ -33,6 +33,8 @@ exceptions. ``exposure_matching`` has the errors of ``exposure``.
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -50,8 +52,8 @@ __all__ = [
 LossAndGradient = tuple[FloatArray, FloatArray]
 
 POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
-TIES = ("index", "random", "exact")
-TRUNCATIONS = ("metric", "pairs")
+TIES = get_args(validation.LabelTies)
+TRUNCATIONS = get_args(validation.Truncation)
 
 
 @validation.hinted
@@ -60,7 +62,7 @@ def pointwise(
     labels: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    kind: str = "squared",
+    kind: validation.Pointwise = "squared",
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
 ) -> LossAndGradient:
@@ -168,7 +170,7 @@ def list_mle(
     *,
     offsets: ArrayLike | None = None,
     cutoff: int | None = None,
-    ties: str = "index",
+    ties: validation.LabelTies = "index",
     rng: RandomState = None,
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
@@ -305,7 +307,7 @@ def lambda_rank(
     offsets: ArrayLike | None = None,
     cutoff: int | None = None,
     slope: float = 1.0,
-    truncation: str = "metric",
+    truncation: validation.Truncation = "metric",
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
 ) -> LossAndGradient:

@@ -22,6 +22,8 @@ metric                          second argument
 
 from __future__ import annotations
 
+from typing import Literal, overload
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -39,7 +41,7 @@ def dcg(
     *,
     cutoff: int | None = None,
     offsets: ArrayLike | None = None,
-    ties: str = "index",
+    ties: validation.RankTies = "index",
     n_threads: int | None = None,
 ) -> FloatArray:
     r"""Compute the metric of each query's deterministic ranking, by default DCG.
@@ -90,6 +92,24 @@ def dcg(
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
+@overload
+def ndcg(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike | None = None, *, cutoff: int | None = None,
+    offsets: ArrayLike | None = None, normalize: Literal["query"] = "query", empty: float = 0.0,
+    ties: validation.RankTies = "index", n_threads: int | None = None,
+) -> FloatArray: ...  # fmt: skip
+@overload
+def ndcg(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike | None = None, *, cutoff: int | None = None,
+    offsets: ArrayLike | None = None, normalize: Literal["dataset"], empty: float = 0.0,
+    ties: validation.RankTies = "index", n_threads: int | None = None,
+) -> float: ...  # fmt: skip
+@overload
+def ndcg(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike | None = None, *, cutoff: int | None = None,
+    offsets: ArrayLike | None = None, normalize: validation.Normalization, empty: float = 0.0,
+    ties: validation.RankTies = "index", n_threads: int | None = None,
+) -> FloatArray | float: ...  # fmt: skip
 @validation.hinted
 def ndcg(
     scores: ArrayLike,
@@ -98,9 +118,9 @@ def ndcg(
     *,
     cutoff: int | None = None,
     offsets: ArrayLike | None = None,
-    normalize: str = "query",
+    normalize: validation.Normalization = "query",
     empty: float = 0.0,
-    ties: str = "index",
+    ties: validation.RankTies = "index",
     n_threads: int | None = None,
 ) -> FloatArray | float:
     """Compute the DCG of the deterministic ranking as a share of the ideal DCG.

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -11,7 +13,7 @@ from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
-METHODS = ("exact", "sample")
+METHODS = get_args(validation.ExpectationMethod)
 RTOL_OF_EXPOSURE = 1e-9
 
 
@@ -22,14 +24,14 @@ def expected_metric(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    method: str = "exact",
+    method: validation.ExpectationMethod = "exact",
     rtol: float = 1e-6,
-    noise: str = "gumbel",
+    noise: validation.Noise = "gumbel",
     sigma: float = 1.0,
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
     first_query: int = 0,

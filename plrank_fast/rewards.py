@@ -230,7 +230,7 @@ def expected_reward(
     n_samples: int = 1000,
     rtol: float | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
     first_query: int = 0,
 ) -> SampledValue:

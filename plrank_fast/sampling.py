@@ -19,7 +19,7 @@ def sample_rankings(
     *,
     offsets: ArrayLike | None = None,
     rng: RandomState = None,
-    sampler: str = "auto",
+    sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
     first_query: int = 0,
 ) -> RankingArray:

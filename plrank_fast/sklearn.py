@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,7 +21,7 @@ checks = import_extra("sklearn.utils.validation", "sklearn")
 exceptions = import_extra("sklearn.exceptions", "sklearn")
 optimize = import_extra("scipy.optimize", "sklearn")
 
-GAINS = ("exponential", "linear")
+GAINS = get_args(validation.Gain)
 RTOL = 1e-9  # of the exact gradient, as the line search compares values that differ little
 LONGEST_WITHOUT_QID = 200  # documents that count as one query without a warning
 METADATA_ROUTING = (
@@ -95,7 +95,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self,
         cutoff: int | None = 10,
         *,
-        gain: str = "exponential",
+        gain: validation.Gain = "exponential",
         normalize: bool = True,
         alpha: float = 1e-4,
         max_iter: int = 200,

@@ -15,7 +15,7 @@ def stochastic_rank(
     relevance: ArrayLike,
     rank_weights: ArrayLike,
     *,
-    noise: str = "gumbel",
+    noise: validation.Noise = "gumbel",
     sigma: float = 1.0,
     offsets: ArrayLike | None = None,
     n_samples: int = 100,

@@ -20,7 +20,7 @@ def value_and_gradient(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    method: str = "auto",
+    method: validation.Method = "auto",
     rtol: float = 1e-6,
     n_samples: int | None = None,
     rng: RandomState = None,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -17,8 +17,8 @@ from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import value_and_gradient
 
-REDUCTIONS = ("mean", "sum", "none")
-GAINS = ("linear", "exponential")
+REDUCTIONS = get_args(validation.Reduction)
+GAINS = get_args(validation.Gain)
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "cutoff": lambda cutoff: None if cutoff is None else validation.ranks_that_count(cutoff),
     "gain": lambda gain: validation.choice(gain, "gain", GAINS),

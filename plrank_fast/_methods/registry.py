@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, get_args
 
 from plrank_fast import validation
 from plrank_fast._methods.cost_model import choose_method
@@ -38,10 +38,11 @@ ESTIMATORS = {
     "placement_policy_gradient": Method(placement_policy_gradient, "placement PG", color="#8C6BB1"),
 }
 SHORT_NAMES = {"exact": EXACT, "cmc": "pl_rank_cmc"}
-METHODS = (AUTO, *ESTIMATORS, *SHORT_NAMES)
+METHODS: tuple[str, ...] = get_args(validation.Method)
 
 
-def resolve_method(method: str, offsets: IntArray, cutoff: int) -> str:
+def resolve_method(method: str, offsets: IntArray, cutoff: int) -> validation.Method:
     """Return the name of the estimator ``method``; the cost model chooses "auto" for a batch with these offsets."""
     validation.choice(method, "method", METHODS)
-    return choose_method(offsets, cutoff) if method == AUTO else SHORT_NAMES.get(method, method)
+    name: Any = choose_method(offsets, cutoff) if method == AUTO else SHORT_NAMES.get(method, method)
+    return name

@@ -390,7 +390,7 @@ def placement_policy_gradient(
 
 
 def _stochasticrank(
-    noise: str,
+    noise: validation.Noise,
     rank_weights: ArrayLike,
     labels: ArrayLike,
     scores: ArrayLike,

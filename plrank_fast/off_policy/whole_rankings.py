@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -161,10 +162,10 @@ def doubly_robust(
     worth = predicted[log.documents()] if predicted.size else np.zeros(log.rankings.shape)
     of_shown = np.where(log.rankings >= 0, worth, 0.0)[:, :, :n_ranks] * theta[:, np.newaxis, :n_ranks]
     rows = theta[0] if theta.shape[0] == 1 else theta
-    exact = {"offsets": log.offsets, "rtol": ACCURACY, "n_threads": log.n_threads}
-    expected = expected_metric(log.scores, predicted, rows, **exact)  # type: ignore[arg-type]
+    exact: dict[str, Any] = {"offsets": log.offsets, "rtol": ACCURACY, "n_threads": log.n_threads}
+    expected = expected_metric(log.scores, predicted, rows, **exact)
     share = log.shown.sum(axis=1) / log.n_sessions  # of the sessions that each query has
-    gradient = pl_rank_exact(log.scores, predicted, rows, **exact)  # type: ignore[arg-type]
+    gradient = pl_rank_exact(log.scores, predicted, rows, **exact)
     assert isinstance(gradient, np.ndarray)
     residuals = gains - of_shown.sum(axis=2)
     corrections = _weighted_rankings(log, residuals, propensities, logging_scores, clip, self_normalized)

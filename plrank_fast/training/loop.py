@@ -335,7 +335,7 @@ class TrainingRun:
         relevance = self._relevance[rows]
         if config.objective == DISPARITY:
             ascent = -fairness.disparity_gradient(
-                values, relevance, self._rank_weights, method=self.method, **settings
+                values, relevance, self._rank_weights, **settings | {"method": self.method}
             )[1]
         else:
             labels = train.labels[rows]

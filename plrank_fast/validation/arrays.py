@@ -17,7 +17,7 @@ FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 RankingArray: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
-RandomState: TypeAlias = "int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None"
+RandomState: TypeAlias = int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
 
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")

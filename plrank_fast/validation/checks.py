@@ -15,6 +15,7 @@ from plrank_fast._core.runtime import calls as _calls
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Choice = TypeVar("Choice", bound=str)
 
 LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
 SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
@@ -184,13 +185,13 @@ def threads(n_threads: Any) -> int | None:
     return max(-(2**30), min(number, 2**30))
 
 
-def choice(value: Any, name: str, choices: Sequence[str]) -> str:
+def choice(value: Any, name: str, choices: Sequence[Choice]) -> Choice:
     """Return ``value`` if it is one of ``choices``."""
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name} must be one of {listed}, got {shown(value)}")
-    return value
+    return value  # type: ignore[return-value]
 
 
 def factor(value: Any, name: str) -> float:

@@ -1,0 +1,22 @@
+"""The names that arguments can take: type checkers and editors show them, and the checks read them from here."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+Method = Literal[
+    "auto", "exact", "cmc", "pl_rank_exact", "pl_rank_cmc", "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
+    "policy_gradient", "placement_policy_gradient",
+]  # fmt: skip
+ExpectationMethod = Literal["exact", "sample"]
+Sampler = Literal["auto", "introselect", "network", "alias", "threshold"]
+Noise = Literal["gumbel", "normal"]
+Gain = Literal["exponential", "linear"]
+Normalization = Literal["query", "dataset"]
+Curvature = Literal["gradient", "hessian"]
+Reduction = Literal["mean", "sum", "none"]
+RankTies = Literal["index", "average"]
+LabelTies = Literal["index", "random", "exact"]
+Truncation = Literal["metric", "pairs"]
+Disparity = Literal["squared", "absolute"]
+Pointwise = Literal["squared", "logistic"]

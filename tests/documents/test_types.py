@@ -1,0 +1,191 @@
+"""What a type checker in strict mode says of the lines of the documentation, and of calls that it should refuse."""
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from plrank_fast import boosting, fairness, losses
+
+ROOT = Path(__file__).parents[2]
+PAGES = ("README.md", "docs/tutorial.md")
+# A user's script: the types of results that depend on an argument, and names that completion offers.
+SCRIPT = """
+import numpy as np
+from numpy.typing import NDArray
+
+import plrank_fast as plr
+from plrank_fast import fairness, losses, off_policy
+
+Array = NDArray[np.float64]
+scores: Array = np.array([0.2, 1.0, -0.5, 0.7, 0.1])
+labels = np.array([0, 1, 2, 0, 1])
+offsets = plr.offsets_from_qid([17, 17, 17, 18, 18])
+relevance: Array = plr.gains(labels)
+theta: Array = plr.dcg_weights(10)
+
+
+def ascend(start: Array, steps: int, rate: float = 0.5) -> Array:
+    current = start.copy()
+    for _ in range(steps):
+        current += rate * plr.pl_rank_exact(current, relevance, theta, offsets=offsets)
+    return current
+
+
+def newton(start: Array) -> Array:
+    gradient, diagonal = plr.pl_rank_exact(start, relevance, theta, offsets=offsets, hessian=True)
+    return start + gradient / np.maximum(np.abs(diagonal), 1e-3)
+
+
+def either(start: Array, second: bool) -> float:
+    result = plr.pl_rank_cmc(start, relevance, theta, offsets=offsets, rng=0, hessian=second)
+    return float(np.abs(result[0] if isinstance(result, tuple) else result).sum())
+
+
+def report(current: Array) -> dict[str, float]:
+    by_query: Array = plr.ndcg(current, relevance, theta, offsets=offsets)
+    overall: float = plr.ndcg(current, relevance, theta, offsets=offsets, normalize="dataset")
+    policy: Array = plr.expected_metric(current, relevance, theta, offsets=offsets)
+    return {"ndcg": float(by_query.mean()), "over all": overall, "expected": float(policy.mean())}
+
+
+def losses_of(current: Array) -> list[tuple[Array, Array]]:
+    return [
+        losses.list_mle(current, labels, offsets=offsets, ties="exact"),
+        losses.lambda_rank(current, labels, offsets=offsets, cutoff=10),
+        fairness.disparity(plr.exposure(current, theta, offsets=offsets), relevance, offsets=offsets),
+    ]
+
+
+policy = plr.PlackettLuce(scores, offsets=offsets)
+rankings: NDArray[np.int32] = policy.sample(10, rng=0)
+log_prob: Array = plr.ranking_log_prob(scores, rankings, offsets=offsets)
+estimate = off_policy.ips(scores, rankings, np.ones((2, 10)), logging_scores=scores, offsets=offsets)
+print(report(ascend(scores, 5)), newton(scores), either(scores, True), losses_of(scores), log_prob, estimate)
+"""
+REFUSED = (
+    'plr.pl_rank_3([0.0], [1.0], [1.0], sampler="gumbel")',
+    'plr.losses.list_mle([0.0], [1], ties="exp")',
+    'plr.boosting.BoostingObjective(gain="exp")',
+    'plr.stochastic_rank([0.0], [1.0], [1.0], noise="gauss")',
+    'plr.ndcg([0.0], [1.0], normalize="all")',
+    "plr.precision([0.0], [1.0], k=1)",
+    'x: int = plr.pl_rank_exact([0.0], [1.0], [1.0]); plr.value_and_gradient([0.0], [1.0], [1.0], method="PL-Rank")',
+)
+
+
+def lines_of(page: str) -> str:
+    """Return the Python of a page as a program, without what a doctest shows."""
+    text = (ROOT / page).read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    shown = [line for block in blocks for line in block.splitlines()]
+    if any(line.startswith(">>> ") for line in shown):
+        shown = [line[4:] for line in shown if line.startswith((">>> ", "... "))]
+    return "\n".join(shown) + "\n"
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Return a folder with a program for each page, the user's script, and one for each call to refuse."""
+    folder = tmp_path_factory.mktemp("types")
+    for page in PAGES:
+        (folder / f"{Path(page).stem.lower()}.py").write_text(lines_of(page))
+    (folder / "script.py").write_text(SCRIPT)
+    (folder / "refused.py").write_text("import plrank_fast as plr\n" + "\n".join(REFUSED) + "\n")
+    overrides = {"reportMissingTypeStubs": False, "reportMissingModuleSource": False}
+    if not any((ROOT / ".venv").glob("lib*/**/lightgbm")):
+        overrides["reportMissingImports"] = False
+    # Other libraries have no types, or partial ones: what they return is unknown, whatever is done here.
+    unknown = ("VariableType", "MemberType", "ArgumentType", "LambdaType", "ParameterType")
+    overrides |= {f"reportUnknown{kind}": False for kind in unknown} | {"reportUnusedExpression": False}
+    settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "pythonVersion": "3.11", **overrides}
+    (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    return folder
+
+
+def test_the_script_runs(folder):
+    """What the checkers accept works."""
+    subprocess.run([sys.executable, folder / "script.py"], check=True, capture_output=True, cwd=ROOT)
+
+
+def test_mypy_in_strict_mode(folder):
+    """Mutants: the overloads of ``hessian`` gone; ``gain: str``, of which the refused calls know nothing."""
+    files = [*(folder / f"{Path(page).stem.lower()}.py" for page in PAGES), folder / "script.py", folder / "refused.py"]
+    command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--ignore-missing-imports",
+               "--allow-untyped-calls", "--allow-any-unimported", "--no-warn-return-any", "--config-file=",
+               "--cache-dir", str(folder / "cache"), *map(str, files)]  # fmt: skip
+    said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
+    errors = [line for line in said.splitlines() if ": error: " in line]
+    of_pages = [line for line in errors if "refused.py" not in line]
+    assert of_pages == []
+    assert {int(line.split(":")[1]) for line in errors} == set(range(2, 2 + len(REFUSED)))
+
+
+def test_pyright_in_strict_mode(folder):
+    """Mutants: as for mypy."""
+    said = subprocess.run(
+        [sys.executable, "-m", "pyright", "--outputjson", "-p", str(folder), "--pythonpath", sys.executable],
+        capture_output=True, text=True, cwd=folder,
+    ).stdout  # fmt: skip
+    found = json.loads(said)["generalDiagnostics"]
+    of_pages = [each for each in found if Path(each["file"]).name != "refused.py"]
+    assert [(Path(each["file"]).name, each["range"]["start"]["line"], each["message"]) for each in of_pages] == []
+    refused = {each["range"]["start"]["line"] for each in found}
+    assert refused == set(range(1, 1 + len(REFUSED)))
+
+
+FIVE = np.arange(5.0)
+CALLS: dict[str, Any] = {
+    "sampler": lambda name: plr.pl_rank_3(FIVE, FIVE, [1.0], sampler=name),
+    "noise": lambda name: plr.pl_rank_exact(FIVE, FIVE, [1.0], noise=name),
+    "method": lambda name: plr.value_and_gradient(FIVE, FIVE, [1.0], method=name),
+    "method of expected_metric": lambda name: plr.expected_metric(FIVE, FIVE, [1.0], method=name),
+    "ties": lambda name: plr.ndcg(FIVE, FIVE, ties=name),
+    "ties of list_mle": lambda name: losses.list_mle(FIVE, FIVE, ties=name),
+    "normalize": lambda name: plr.ndcg(FIVE, FIVE, normalize=name),
+    "curvature": lambda name: boosting.BoostingObjective(curvature=name),
+    "gain": lambda name: boosting.BoostingObjective(gain=name),
+    "truncation": lambda name: losses.lambda_rank(FIVE, FIVE, truncation=name),
+    "kind": lambda name: fairness.disparity(FIVE, FIVE, kind=name),
+    "kind of pointwise": lambda name: losses.pointwise(FIVE, [0.0, 1.0, 0.0, 1.0, 1.0], kind=name),
+}
+TYPES = {
+    "method of expected_metric": "ExpectationMethod",
+    "ties": "RankTies",
+    "ties of list_mle": "LabelTies",
+    "normalize": "Normalization",
+    "kind": "Disparity",
+    "kind of pointwise": "Pointwise",
+}
+
+
+@pytest.mark.parametrize("argument", CALLS)
+def test_types_name_what_is_accepted(argument):
+    """The message lists the same names as the type. Mutant: a name more, or one less, in a type."""
+    names = get_args(getattr(plr.validation, TYPES.get(argument, argument.title())))
+    for name in names:
+        CALLS[argument](name)
+    with pytest.raises(ValueError, match="must be one of") as refused:
+        CALLS[argument]("none of them")
+    listed = re.findall(r"'(\w+)'", str(refused.value).partition(", got")[0])
+    assert set(listed) == set(names)
+
+
+def test_every_choice_has_a_type():
+    """No public function takes a choice as a plain string. Mutant: ``sampler: str``."""
+    functions = [getattr(plr, name) for name in plr.__all__]
+    functions += [getattr(module, name) for module in (losses, fairness) for name in vars(module) if name[0] != "_"]
+    plain = {
+        f"{function.__name__}.{name}"
+        for function in functions
+        if hasattr(function, "__wrapped__")
+        for name, kind in get_type_hints(function.__wrapped__).items()
+        if kind is str
+    }
+    assert plain == set()
