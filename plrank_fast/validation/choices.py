@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 Method = Literal[
-    "auto", "exact", "cmc", "pl_rank_exact", "pl_rank_cmc", "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
-    "policy_gradient", "placement_policy_gradient",
+    "auto", "pl_rank_exact", "pl_rank_cmc", "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank", "policy_gradient",
+    "placement_policy_gradient", "exact", "cmc",
 ]  # fmt: skip
 ExpectationMethod = Literal["exact", "sample"]
 Sampler = Literal["auto", "introselect", "network", "alias", "threshold"]
