@@ -31,10 +31,20 @@ MAX_QID = 2**63 - 1
 MAX_QID_BYTES = 1000  # of a string: all take the room of the longest
 ROWS_PER_CHUNK = 4096  # bounds the temporaries of the dense matrix
 
+OTHER_FORMATS = {  # by their first bytes
+    b"\xff\xfe": "UTF-16 text does: save it as UTF-8",
+    b"\xfe\xff": "UTF-16 text does: save it as UTF-8",
+    b"BZh": "bzip2 data does: unpack it",
+    b"\xfd7zXZ": "xz data does: unpack it",
+    b"\x28\xb5\x2f\xfd": "Zstandard data does: unpack it",
+    b"PK\3\4": "zip data does: unpack it",
+}
+
 STRING_QID_HINT = "; pass string_qids=True (--string-qids to a command) for identifiers of any kind"
 
 NUMBER = "[-+0-9.eE]+"  # what has these characters and is no number is refused by `float`
 LINE = re.compile(rf"({NUMBER})[ \t]+qid:([^ \t\v\f]*)((?:[ \t]+[0-9]++:{NUMBER}+)*+)")
+WITH_STRING_QID = re.compile(rf"[ \t]*{NUMBER}[ \t]+qid:[^ \t]*".encode())  # a "#" in it does not begin a comment
 # The parts of a line: label, qid, features.
 PARTS = ((NUMBER, "a number"), (r"qid:[^\v\f]*", "a qid"), (f"[0-9]+:{NUMBER}", "'index:value'"))
 
@@ -50,7 +60,7 @@ def load_letor(
 ) -> RankingData:
     r"""Read LETOR (SVMlight with qid) files, plain or gzipped.
 
-    Comments, blank lines, CRLF and a missing final newline are fine. Labels stay as they are.
+    Comments (in any encoding), blank lines, CRLF and a missing final newline are fine. Labels stay as they are.
 
     Parameters
     ----------
@@ -65,8 +75,8 @@ def load_letor(
         Whether the first feature has index 0, as in files of scikit-learn's ``dump_svmlight_file``, and not 1. It
         cannot be inferred: a file that leaves out values of 0 may start at 0 and contain no index 0.
     string_qids : bool
-        Whether any text may be a qid and is kept as it is written (``qid:07`` is not ``qid:7``). By default a qid is a
-        whole number.
+        Whether any text without white space may be a qid and is kept as it is written (``qid:07`` is not ``qid:7``,
+        and ``qid:u1#1`` holds no comment). By default a qid is a whole number.
     cache : bool or path-like
         True keeps the parsed data in a binary file beside the first text, a path in that folder (made if it is not
         there). The next call with the same files and options maps it into memory in place of parsing: features are
@@ -177,11 +187,13 @@ class _Rows:
         if len(line) > MAX_LINE_BYTES:
             raise ValueError(f"longer than {MAX_LINE_BYTES} bytes")
         if b"\0" in line:
-            raise ValueError("holds a NUL byte")
+            raise ValueError("holds a NUL byte, as UTF-16 text and binary files do")
         line = line.rstrip(b"\r\n")
         if b"\r" in line:
             raise ValueError("holds a carriage return before its end, which some programs take for the end of a line")
-        document = line.decode().partition("#")[0].strip(" \t")
+        named = self.string_qids and WITH_STRING_QID.match(line)
+        comment = line.find(b"#", named.end() if named else 0)
+        document = (line if comment < 0 else line[:comment]).decode().strip(" \t")
         if not document.strip("\v\f \t"):
             return
         match = LINE.fullmatch(document)
@@ -277,7 +289,11 @@ def _fault(document: str) -> str:
 @contextmanager
 def _open(path: str | os.PathLike[str]) -> Iterator[Any]:
     with open(path, "rb") as file:
-        if file.peek(2)[:2] == b"\x1f\x8b":
+        first_bytes = file.peek(5)
+        for start, format_of_it in OTHER_FORMATS.items():
+            if first_bytes.startswith(start):
+                raise LetorError(os.fspath(path), 1, f"starts as {format_of_it}")
+        if first_bytes[:2] == b"\x1f\x8b":
             with gzip.open(file, "rb") as unpacked:
                 yield unpacked
         else:

@@ -106,7 +106,7 @@ def _read_file(rows: Rows, file: int, content: bytes, options: Options) -> None:
         def refuse(what: str, line_number: int = number) -> RefusedError:
             return RefusedError(file, line_number, what)
 
-        tokens = _tokens(line, number, refuse)
+        tokens = _tokens(line, number, options.string_qids, refuse)
         if not tokens:
             continue
         if len(tokens) < 2 or not tokens[1].startswith(b"qid:"):
@@ -142,19 +142,21 @@ def _read_file(rows: Rows, file: int, content: bytes, options: Options) -> None:
         raise RefusedError(file, max(1, len(lines)), "no document")
 
 
-def _tokens(line: bytes, number: int, refuse) -> list[bytes]:
+def _tokens(line: bytes, number: int, string_qids: bool, refuse) -> list[bytes]:
     if b"\0" in line:
         raise refuse("NUL")
     if number == 1 and line.startswith(b"\xef\xbb\xbf"):
         raise refuse("byte order mark")
-    try:
-        line.decode("utf-8")
-    except UnicodeDecodeError:
-        raise refuse("UTF-8") from None
     line = line.rstrip(b"\r")
     if b"\r" in line:
         raise refuse("carriage return")
     text = line.split(b"#")[0]
+    if string_qids and (name := re.match(rb"[ \t]*[^ \t#]+[ \t]+qid:[^ \t]*", line)):
+        text = name[0] + line[name.end() :].split(b"#")[0]
+    try:
+        text.decode("utf-8")
+    except UnicodeDecodeError:
+        raise refuse("UTF-8") from None
     if not text.strip():
         return []
     if b"\v" in text or b"\f" in text:

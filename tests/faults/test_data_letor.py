@@ -1,6 +1,8 @@
 """LETOR files: what is valid loads right, the rest raises naming file and line."""
 
+import bz2
 import gzip
+import lzma
 import os
 import re
 import subprocess
@@ -30,11 +32,12 @@ def written(tmp_path, content):
         GOOD.replace(b"\n", b"\r\n"),
         GOOD.replace(b"\n", b" # docid = GX1:2 caf\xc3\xa9\n"),
         GOOD.replace(b"\n", b"\n\n  \n# a comment of its own\n"),
+        GOOD.replace(b"\n", b"# caf\xe9\n#\xff\xfe\n"),
         GOOD.replace(b" ", b"\t  "),
         gzip.compress(GOOD),
         GOOD.replace(b"0.5", b"+5e-1").replace(b"0 qid:1", b"0 qid:" + b"0" * 5000 + b"1"),
     ],
-    ids=["plain", "no final newline", "CRLF", "comments", "blank lines", "tabs", "gzip", "spellings"],
+    ids=["plain", "no final newline", "CRLF", "comments", "blank lines", "Latin-1", "tabs", "gzip", "spellings"],
 )
 def test_valid_files(tmp_path, content):
     """Mutants: blank lines counted as rows; last query closed only when another follows; column 1 kept as column 1."""
@@ -52,7 +55,13 @@ FAULTS = [
     ("byte order mark", b"\xef\xbb\xbf" + GOOD, 1),
     ("NUL", GOOD + b"1 qid:8 1:2\0\n", 4),
     ("NUL", GOOD + b"1 qid:8 1:2 # \0\n", 4),
-    ("utf-8", GOOD + b"1 qid:8 1:2 # caf\xe9\n", 4),
+    ("utf-8", GOOD + b"1 qid:8 1:2 caf\xe9 # a\n", 4),
+    ("starts as UTF-16 text does: save it as UTF-8", GOOD.decode().encode("utf-16"), 1),
+    ("UTF-16 text", b"\xfe\xff" + GOOD.decode().encode("utf-16-be"), 1),
+    ("bzip2 data does: unpack it", bz2.compress(GOOD), 1),
+    ("xz data", lzma.compress(GOOD), 1),
+    ("Zstandard data", b"\x28\xb5\x2f\xfd\x04\x88", 1),
+    ("zip data", b"PK\3\4\x14\0", 1),
     ("index:value", GOOD + b"1 qid:8 1:2 caf\xc3\xa9\n", 4),
     ("NUL", GOOD.decode().encode("utf-16-le"), 1),
     ("qid", b"1 1:2\n", 1),
@@ -214,17 +223,18 @@ def test_zero_based(tmp_path):
 
 def test_string_qids(tmp_path):
     """Mutants: "01" taken for "1"; the check of the other tokens left out with strings; a qid decoded as Latin-1; a
-    form feed beside a qid is white space where qids are strings, and an error where they are not."""
-    text = "1 qid:q-7 1:2\n0 qid:q-7 2:1\n1 qid:01 1:1\n0 qid:1 1:1\n2 qid:caf\u00e9:#no\n1 qid:caf\u00e9:2 1:3 # c\n"
+    form feed beside a qid is white space where qids are strings, and an error where they are not; a qid, and the
+    features behind it, cut at a "#"; a line that is a comment taken for a document."""
+    text = "1 qid:q-7 1:2\n0 qid:q-7 2:1\n1 qid:01 1:1\n0 qid:1 1:1\n2 qid:caf\u00e9:#no#n 1:1#1\n# 1 qid:#1\n1 qid:caf\u00e9:2 1:3 # c\n"
     path = written(tmp_path, text.encode())
     with pytest.raises(ValueError, match=r"line 1: qid must be a whole number .*'q-7'; pass string_qids=True"):
         load_letor(path)
     with pytest.raises(ValueError, match=r"line 1: qid must be a whole number .*'-7'; pass string_qids=True"):
         load_letor(written(tmp_path, b"1 qid:-7\n"))
     data = load_letor(written(tmp_path, text.encode()), string_qids=True)
-    assert data.query_ids.tolist() == ["q-7", "01", "1", "caf\u00e9:", "caf\u00e9:2"]
+    assert data.query_ids.tolist() == ["q-7", "01", "1", "caf\u00e9:#no#n", "caf\u00e9:2"]
     assert data.offsets.tolist() == [0, 2, 3, 4, 5, 6]
-    assert data.features.tolist() == [[2, 0], [0, 1], [1, 0], [1, 0], [0, 0], [3, 0]]
+    assert data.features.tolist() == [[2, 0], [0, 1], [1, 0], [1, 0], [1, 0], [3, 0]]
     faults = {
         b"1 qid: 1:1\n": "qid must have 1 to 1000 bytes",
         b"1 qid:" + "\u00e9".encode() * 501 + b" 1:1\n": "qid must have 1 to 1000 bytes",
@@ -233,6 +243,8 @@ def test_string_qids(tmp_path):
         b"1 qid:a qid:b\n": "expected 'index:value', got 'qid:b'",
         b"1 qid:a\n1 qid:b\n1 qid:a\n": "line 3: query a returns after others",
         b"1\n": "expected 'label qid:N",
+        b"1# qid:a\n": "expected 'label qid:N",
+        b"1 qid:caf\xe9# 1:1\n": "line 1: 'utf-8' codec",
         b"1 qid:a\f1:1\n": r"line 1: expected a qid, got 'qid:a\\x0c1:1'",
         b"1 qid:a\n1\vqid:a 1:1\n": r"line 2: expected 'label qid:N",
     }
