@@ -1,15 +1,21 @@
-"""Conversion between ragged arrays and the ``{query: {document: score}}`` of ranx, ir_measures and pytrec_eval."""
+"""Conversion between ragged arrays and ``{query: {document: score}}``, as ranx, ir_measures and pytrec_eval have it.
+
+`align_run` leads from a run and judgements to the metrics, with documents that were not retrieved and not judged.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import islice
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
+
+Run: TypeAlias = "Mapping[Any, Mapping[Any, float]] | Iterable[Sequence[Any]]"
 
 
 @validation.hinted
@@ -21,7 +27,7 @@ def to_run(
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
-        The documents of all queries one after another.
+        The documents of all queries one after another; those with -inf were not retrieved and are left out.
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
     qids : iterable, one for each query, optional
@@ -46,7 +52,12 @@ def to_run(
     >>> to_run([0.5, 0.1, 0.7], [0, 2, 3], qids=["a", "b"])
     {'a': {'0': 0.5, '1': 0.1}, 'b': {'0': 0.7}}
     """
-    return _nested(validation.real_array(scores, "scores").tolist(), offsets, qids, docids)
+    nested = _nested(validation.real_array(scores, "scores", minus_infinity=True).tolist(), offsets, qids, docids)
+    retrieved = {
+        query: {document: score for document, score in documents.items() if score > -np.inf}
+        for query, documents in nested.items()
+    }
+    return {query: documents for query, documents in retrieved.items() if documents}
 
 
 @validation.hinted
@@ -83,7 +94,7 @@ def to_qrels(
 
 @validation.hinted
 def from_run(
-    run: Mapping[str, Mapping[str, float]],
+    run: Run,
     offsets: ArrayLike,
     qids: Iterable[Any] | None = None,
     docids: Iterable[Any] | None = None,
@@ -92,9 +103,11 @@ def from_run(
 ) -> FloatArray:
     """Extract scores or labels from a run or from judgements, in the order of the documents.
 
+    `align_run` needs neither offsets nor names, and finds the documents itself.
+
     Parameters
     ----------
-    run : dict of str to dict of str to float
+    run : dict of dict, or iterable of (query, document, value, ...)
         A run or judgements, by `to_run`, `to_qrels` or another system.
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
@@ -104,8 +117,8 @@ def from_run(
         Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
         query by default.
     missing : float, optional
-        Score of documents that the run does not have, which are an error without it. Pass 0 for judgements, which are
-        usually incomplete.
+        Value of documents that the run does not have, which are an error without it. -inf for documents that were not
+        retrieved: metrics take such scores. 0 for documents that were not judged. The run must have one document.
 
     Returns
     -------
@@ -117,19 +130,117 @@ def from_run(
     >>> from_run({"a": {"0": 0.5, "1": 0.1}, "b": {"0": 0.7}}, [0, 2, 3], qids=["a", "b"])
     array([0.5, 0.1, 0.7])
     """
-    validation.of_type(isinstance(run, Mapping), "run", "a mapping from queries to scores", type(run).__name__)
+    known = _by_name(run, "run")
     if missing is not None:
-        missing = validation.real(missing, "missing")
+        missing = validation.real_array([missing], "missing", minus_infinity=True).item()
     starts = validation.integer_array(offsets, "offsets")
-    scores = np.empty(max(int(starts[-1]), 0) if starts.size else 0)
-    for query, documents in _nested(range(scores.size), starts, qids, docids).items():
-        known = run.get(query, {})
-        for document, place in documents.items():
-            score = known.get(document, missing)
-            must = "run must have a score for each document (or pass missing=)"
-            validation.require(score is not None, f"{must}, got none for {document!r} of {query!r}")
-            scores[place] = score
-    return validation.real_array(scores, "run")
+    places = _nested(range(max(int(starts[-1]), 0) if starts.size else 0), starts, qids, docids)
+    names = [(query, document) for query, documents in places.items() for document in documents]
+    scores = [known.get(query, {}).get(document) for query, document in names]
+    if None in scores:
+        query, document = names[scores.index(None)]
+        remedy = "missing=-numpy.inf if it was not retrieved, missing=0 if it was not judged"
+        must = "run must have a score for each document"
+        validation.require(missing is not None, f"{must}, got none for {document!r} of {query!r}: pass {remedy}")
+        others = [f"{next(iter(documents))!r} of {other!r}" for other, documents in known.items() if documents]
+        found = not others or any(score is not None for score in scores)
+        must = f"run must have a score for at least one of the documents, such as {document!r} of {query!r}"
+        validation.require(found, f"{must}, got none, but one for {''.join(others[:1])}")
+    return np.array([missing if score is None else score for score in scores], dtype=np.float64)
+
+
+class JudgedRun(NamedTuple):
+    """A run beside judgements: the arrays that metrics take, and the names of queries and documents."""
+
+    scores: FloatArray  # -inf for documents that were not retrieved
+    labels: FloatArray  # 0 for documents that were not judged
+    offsets: IntArray
+    qids: list[str]
+    docids: list[str]
+
+
+@validation.hinted
+def align_run(run: Run, qrels: Run) -> JudgedRun:
+    """Put a run and judgements side by side, so that metrics have the values that trec_eval gives.
+
+    Parameters
+    ----------
+    run : dict of dict, or iterable of (query, document, score, ...)
+        Scores of the documents that a system has retrieved, ``{query: {document: score}}``, or rows such as those of
+        ``ir_measures.read_trec_run``.
+    qrels : dict of dict, or iterable of (query, document, label, ...)
+        Judgements, likewise (``ir_measures.read_trec_qrels``).
+
+    Returns
+    -------
+    JudgedRun
+        A named tuple (scores, labels, offsets, qids, docids) of the queries of ``qrels``. The documents of a query are
+        those retrieved, in the order of trec_eval (of equal scores the greater name first), with the label 0 where
+        they have no judgement; then the judged ones that were not retrieved, with the score -inf.
+
+    Notes
+    -----
+    A judged query that the run does not answer has no document retrieved: it counts 0, as with the option ``-c`` of
+    trec_eval. Leave such queries out of ``qrels`` for the mean over those answered. trec_eval compares scores in
+    float32, and takes grades below 0 for not relevant; NDCG refuses them here.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> from plrank_fast.interchange import align_run
+    >>> judged = align_run({"q": {"a": 1.0, "x": 0.5}}, {"q": {"a": 1, "b": 1}})
+    >>> judged.scores, judged.labels, judged.docids
+    (array([ 1. ,  0.5, -inf]), array([1., 0., 1.]), ['a', 'x', 'b'])
+    >>> plr.ndcg(judged.scores, judged.labels, offsets=judged.offsets).round(4)
+    array([0.6131])
+    """
+    retrieved, judged = _by_name(run, "run"), _by_name(qrels, "qrels")
+    scores, labels, docids, lengths = [], [], [], [0]
+    for query, label_of in judged.items():
+        score_of = retrieved.get(query, {})
+        documents = sorted(score_of, key=lambda document: (score_of[document], document), reverse=True)
+        documents += [document for document in label_of if document not in score_of]
+        scores += [score_of.get(document, -np.inf) for document in documents]
+        labels += [label_of.get(document, 0.0) for document in documents]
+        docids += documents
+        lengths.append(len(documents))
+    return JudgedRun(np.array(scores), np.array(labels), np.cumsum(lengths), list(judged), docids)
+
+
+def _by_name(given: Run, name: str) -> dict[str, dict[str, float]]:
+    """Return ``{query: {document: value}}`` with texts for names and numbers for values."""
+    expected = "a mapping from queries to scores, or rows (query, document, score)"
+    if not isinstance(given, Mapping):
+        validation.of_type(isinstance(given, Iterable), name, expected, type(given).__name__)
+        given = _of_rows(given, name)
+    nested: Mapping[Any, Mapping[Any, float]] = given
+    for query, documents in nested.items():
+        expected = "a mapping from documents to scores"
+        validation.of_type(isinstance(documents, Mapping), f"{name}[{query!r}]", expected, type(documents).__name__)
+    queries = validation.identifier_strings(list(nested), f"queries of {name}", len(nested))
+    names = [document for documents in nested.values() for document in documents]
+    values = [value for documents in nested.values() for value in documents.values()]
+    named = zip(
+        validation.identifier_strings(names, f"documents of {name}", len(names)),
+        validation.real_array(values, name).tolist(),
+        strict=True,
+    )
+    return {
+        query: dict(islice(named, len(documents))) for query, documents in zip(queries, nested.values(), strict=True)
+    }
+
+
+def _of_rows(rows: Iterable[Any], name: str) -> dict[Any, dict[Any, Any]]:
+    nested: dict[Any, dict[Any, Any]] = {}
+    for row in rows:
+        is_row = isinstance(row, Sequence) and not isinstance(row, str) and len(row) >= 3
+        validation.of_type(is_row, name, "rows (query, document, score), if not a mapping", repr(row))
+        query, document, value = row[:3]
+        documents = nested.setdefault(query, {})
+        once = f"{name} must have each document of a query once"
+        validation.require(document not in documents, f"{once}, got {document!r} of {query!r} again")
+        documents[document] = value
+    return nested
 
 
 def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:

@@ -43,6 +43,8 @@ def real_array(
         with np.errstate(over="ignore"):
             array = array.astype(np.float64)
     copy = np.array(array, dtype=np.float64, order="C")
+    if array.dtype.kind in "iu" or isinstance(values, (list, tuple)):
+        _check_integers(array if array.dtype.kind in "iu" else values, copy, name)
     if not _magnitudes.all_finite(copy.reshape(-1)):
         finite = np.isfinite(copy)
         if minus_infinity:
@@ -51,6 +53,17 @@ def real_array(
         hint = ": leave out documents of weight 0, as only functions of rankings take them" if weightless else ""
         each(finite, copy, name, "be finite", hint)
     return copy
+
+
+def _check_integers(values: Any, copy: FloatArray, name: str) -> None:
+    """Refuse integers, in an array or among the numbers of a list, of which ``copy`` holds another number."""
+    if not copy.size or np.abs(copy).max() < LARGEST_EXACT_INTEGER:
+        return
+    given = np.array(values, dtype=object)
+    pairs = zip(given.reshape(-1).tolist(), copy.reshape(-1).tolist(), strict=True)
+    held = [not isinstance(item, (int, np.integer)) or int(item) == kept for item, kept in pairs]
+    why = ": integers beyond 2**53 would be rounded"
+    each(np.array(held).reshape(copy.shape), given, name, "be numbers that float64 holds", why)
 
 
 def of_dimensions(array: NDArray[Any], name: str, ndim: tuple[int, ...] | None = (1,)) -> None:

@@ -57,9 +57,12 @@ def identifier_strings(given: Iterable[Any], name: str, number: int) -> list[str
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise TypeError(f"{name} must be an iterable of names, got {shown(given)}")
     if not isinstance(given, (list, tuple)) and any(hasattr(given, each) for each in ARRAY_PROTOCOLS):
-        # The elements of a tensor are tensors, and a merge turns a column's integers into floats.
-        given = query_identifiers(given, name).tolist()
-    strings = [item.decode() if isinstance(item, bytes) else str(item) for item in given]
+        given = query_identifiers(given, name).tolist()  # the elements of a tensor are tensors
+    names = list(given)
+    _check_kinds(names, name)
+    if names and isinstance(names[0], (float, np.floating)):  # a merge turns a column's integers into floats
+        names = query_identifiers(names, name).tolist()
+    strings = [item.decode() if isinstance(item, bytes) else str(item) for item in names]
     if len(strings) != number:
         raise ValueError(f"{name} must have {number} names, got {len(strings)}")
     return strings

@@ -225,7 +225,8 @@ def test_string_qids(tmp_path):
     """Mutants: "01" taken for "1"; the check of the other tokens left out with strings; a qid decoded as Latin-1; a
     form feed beside a qid is white space where qids are strings, and an error where they are not; a qid, and the
     features behind it, cut at a "#"; a line that is a comment taken for a document."""
-    text = "1 qid:q-7 1:2\n0 qid:q-7 2:1\n1 qid:01 1:1\n0 qid:1 1:1\n2 qid:caf\u00e9:#no#n 1:1#1\n# 1 qid:#1\n1 qid:caf\u00e9:2 1:3 # c\n"
+    text = "1 qid:q-7 1:2\n0 qid:q-7 2:1\n1 qid:01 1:1\n0 qid:1 1:1\n"
+    text += "2 qid:caf\u00e9:#no#n 1:1#1\n# 1 qid:#1\n1 qid:caf\u00e9:2 1:3 # c\n"
     path = written(tmp_path, text.encode())
     with pytest.raises(ValueError, match=r"line 1: qid must be a whole number .*'q-7'; pass string_qids=True"):
         load_letor(path)

@@ -185,6 +185,38 @@ def test_messages_say_what_to_do(error, call, message):
         call()
 
 
+LARGE = 2**53 + 1
+
+
+@pytest.mark.parametrize("values", [
+    [LARGE, 2**53], np.array([LARGE, 2**53]), np.array([-LARGE, 0]), np.array([LARGE, 2**53], np.uint64),
+    [0.5, LARGE], [-1, 2**63 + 1], np.array([0, 2**63 - 1]), np.array([2**64 - 1, 0], np.uint64),
+    (np.int64(LARGE), 1.0),
+])  # fmt: skip
+@pytest.mark.parametrize(
+    ("name", "call"),
+    [
+        ("scores", lambda values: plr.ndcg(values, [1.0, 0.0])),
+        ("relevance", lambda values: plr.pl_rank_exact([1.0, 0.0], values, [1.0])),
+        ("labels", lambda values: plr.losses.list_mle([0.0, 0.0], values)),
+        ("buckets", lambda values: plr.bucket_log_prob([1.0, 2.0], values)),
+        ("labels", lambda values: plr.interchange.to_qrels(values, [0, 2])),
+        ("run", lambda values: plr.interchange.from_run({"0": dict(zip("01", values, strict=True))}, [0, 2])),
+    ],
+)  # fmt: skip
+def test_integers_that_float64_does_not_hold(name, call, values):
+    """They would become ties, or another order. Mutants: arrays alone, or signed ones alone, looked at; compared after
+    a conversion to float64, or back, which saturates."""
+    with pytest.raises(ValueError, match=f"{name} must be numbers that float64 holds, got -?[0-9]+ at index [01]: int"):
+        call(values)
+
+
+def test_large_integers_that_float64_holds():
+    """Mutant: all integers beyond 2**53 refused."""
+    for values in [2**60, 2**53], np.array([2**62, -(2**63)]), np.array([2**63, 0], np.uint64), [10**18, 0.5]:
+        assert plr.dcg([1.0, 0.0], values, [1.0])[0] == float(values[0])
+
+
 def test_advice_is_only_for_the_call_itself():
     """Mutant: every TypeError gets it, also one that a function of the caller raises."""
 

@@ -5,7 +5,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast.chunks import query_chunks
-from plrank_fast.interchange import from_run, to_qrels, to_run
+from plrank_fast.interchange import align_run, from_run, to_qrels, to_run
 
 OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
 N_DOCS = int(OFFSETS[-1])
@@ -48,6 +48,8 @@ def test_there_and_back():
 NAMES = {
     "NumPy": lambda: np.array([7, 3]),
     "whole floats": lambda: np.array([7.0, 3.0]),
+    "floats of a list": lambda: [7.0, 3.0],
+    "NumPy's in a list": lambda: [np.int64(7), np.int64(3)],
     "strings": lambda: np.array(["7", "3"]),
     "bytes": lambda: [b"7", b"3"],
     "NumPy bytes": lambda: np.array([b"7", b"3"]),
@@ -67,9 +69,111 @@ def test_names_of_any_array(kind):
     assert to_run([0.5, 0.1], [0, 2], docids=NAMES[kind]()) == {"0": {"7": 0.5, "3": 0.1}}
 
 
-def test_names_that_are_missing():
-    with pytest.raises(ValueError, match="qids must not be missing, got nan at index 1"):
-        to_run([0.5, 0.1], [0, 1, 2], qids=np.array([7.0, np.nan]))
+def test_names_of_a_run_of_any_type():
+    """Mutants of each: looked up as they are, so that all documents are missing."""
+    assert from_run({7: {3: 1.0}}, [0, 1], [7], [3], missing=0) == 1.0
+    assert from_run({"7": {"3": 1.0}}, [0, 1], [7], [3.0], missing=0) == 1.0
+    assert from_run({b"7": {np.int64(3): 1.0}}, [0, 1], ["7"], [3]) == 1.0
+    assert align_run({7: {3: 1.0}}, {"7": {"3": 2}})[:2] == (1.0, 2.0)
+
+
+@pytest.mark.parametrize("last", [np.nan, None])
+def test_names_that_are_missing(last):
+    """Mutant: "nan" or "None" for a name, in a list alone."""
+    for first in 7.0, "7":
+        with pytest.raises(ValueError, match=f"qids must not be missing, got {last} at index 1"):
+            to_run([0.5, 0.1], [0, 1, 2], qids=[first, last])
+    for qids in [last, 7.0], np.array([np.nan, 7.0]):
+        with pytest.raises(ValueError, match=r"qids must not be missing, got (nan|None) at index 0"):
+            to_run([0.5, 0.1], [0, 1, 2], qids=qids)
+
+
+def test_documents_that_were_not_retrieved():
+    """There and back: -inf. Mutants: -inf in a run; a query of which nothing was retrieved in it."""
+    scores = np.where(np.arange(N_DOCS) % 3 > 0, SCORES, -np.inf)
+    scores[9] = -np.inf
+    run = to_run(scores, OFFSETS, QIDS, DOCIDS)
+    assert list(run) == ["q3", "q2", "q4"]
+    assert sum(map(len, run.values())) == np.isfinite(scores).sum()
+    assert (from_run(run, OFFSETS, QIDS, DOCIDS, missing=-np.inf) == scores).all()
+
+
+def incomplete(seed):
+    """A run and judgements, each without documents and a query of the other, with scores that are equal in part."""
+    rng = np.random.default_rng(seed)
+    documents = [f"d{number}" for number in rng.permutation(60)]
+    queries = [f"q{number}" for number in range(8)]
+    run = {query: {doc: float(rng.integers(0, 9)) / 8 for doc in documents if rng.random() < 0.5} for query in queries}
+    qrels = {query: {doc: int(rng.integers(0, 4)) for doc in documents if rng.random() < 0.3} for query in queries}
+    qrels["q1"] = dict.fromkeys(qrels["q1"], 0)
+    del run["q5"], qrels["q6"]
+    return run, qrels
+
+
+OF_TREC_EVAL = {
+    "ndcg": plr.ndcg,
+    "ndcg_cut": plr.ndcg,
+    "map": plr.average_precision,
+    "map_cut": plr.average_precision,
+    "recip_rank": plr.reciprocal_rank,
+    "P": plr.precision,
+    "set_P": plr.precision,
+    "recall": plr.recall,
+    "set_recall": plr.recall,
+    "success": plr.success,
+}
+
+
+@pytest.mark.parametrize("name", OF_TREC_EVAL)
+def test_metrics_of_trec_eval_on_incomplete_runs(name):
+    """Mutants: judged documents left out that were not retrieved, or unjudged ones; of equal scores the first name."""
+    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
+    cutoffs = (1, 5, 10, 100) if name.endswith("_cut") or name in ("P", "recall", "success") else (None,)
+    asked = {f"{name}.{cutoff}" if cutoff else name for cutoff in cutoffs}
+    for seed in range(5):
+        run, qrels = incomplete(seed)
+        judged, theirs = align_run(run, qrels), pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
+        for cutoff in cutoffs:
+            key = f"{name}_{cutoff}" if cutoff else name
+            expected = [theirs.get(query, {key: 0.0})[key] for query in judged.qids]
+            got = OF_TREC_EVAL[name](judged.scores, judged.labels, cutoff=cutoff, offsets=judged.offsets)
+            np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
+
+
+def test_alignment():
+    """Rows are taken like mappings. Mutants: the queries of the run; the order of the names."""
+    run, qrels = incomplete(0)
+    judged = align_run(run, qrels)
+    assert judged.qids == list(qrels)
+    assert judged.offsets.dtype == np.int64
+    assert not np.isfinite(judged.scores[slice(*judged.offsets[5:7])]).any()
+    rows = [[(q, d, value, "Q0") for q, docs in given.items() for d, value in docs.items()] for given in (run, qrels)]
+    for one, other in zip(judged, align_run(*map(iter, rows)), strict=True):
+        np.testing.assert_array_equal(one, other)
+    names, _ = judged.docids, judged.scores
+    for start, stop in zip(judged.offsets, judged.offsets[1:], strict=False):
+        pairs = list(zip(judged.scores[start:stop], names[start:stop], strict=True))
+        retrieved = [pair for pair in pairs if pair[0] > -np.inf]
+        assert retrieved == sorted(retrieved, reverse=True)
+    nothing = align_run({}, {})
+    assert (nothing.scores.size, nothing.offsets.tolist(), nothing.qids) == (0, [0], [])
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_files_of_trec(tmp_path):
+    """A run and judgements as `ir_measures` reads them."""
+    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
+    (tmp_path / "run.txt").write_text("q1 Q0 a 1 1.5 x\nq1 Q0 b 2 0.5 x\n")
+    (tmp_path / "qrels.txt").write_text("q1 0 b 2\nq1 0 c 1\n")
+    run, qrels = (str(tmp_path / name) for name in ("run.txt", "qrels.txt"))
+    judged = align_run(ir_measures.read_trec_run(run), ir_measures.read_trec_qrels(qrels))
+    assert (judged.docids, judged.labels.tolist()) == (["a", "b", "c"], [0.0, 2.0, 1.0])
+    theirs = ir_measures.calc_aggregate(
+        [ir_measures.nDCG @ 10], ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(run)
+    )
+    assert plr.ndcg(judged.scores, judged.labels, cutoff=10, offsets=judged.offsets) == pytest.approx(
+        [*theirs.values()], rel=1e-12
+    )
 
 
 def test_numbers_of_pytrec_eval():
@@ -112,7 +216,21 @@ def test_numbers_of_ranx():
         (ValueError, "qids must have 5 names, got 4", lambda: to_run(SCORES, OFFSETS, QIDS[1:])),
         (ValueError, "qids must be distinct, got 'a' again at index 4", lambda: to_run(SCORES, OFFSETS, list("abcda"))),
         (TypeError, "qids must be an iterable of names", lambda: to_run(SCORES, OFFSETS, "abcde")),
-        (TypeError, "run must be a mapping from queries to scores, got NoneType", lambda: from_run(None, OFFSETS)),
+        (TypeError, r"run must be a mapping from queries to scores, or rows \(query, document, score\), got NoneType",
+         lambda: from_run(None, OFFSETS)),
+        (TypeError, r"run\['q'\] must be a mapping from documents to scores, got list",
+         lambda: from_run({"q": ["a"]}, [0, 1])),
+        (TypeError, r"qrels must be rows \(query, document, score\), if not a mapping, got 'query_id'",
+         lambda: align_run({}, ["query_id", "doc_id"])),
+        (ValueError, "run must have each document of a query once, got 'a' of 'q' again",
+         lambda: align_run([("q", "a", 1.0), ("q", "a", 2.0)], {})),
+        (TypeError, "run must hold real numbers, got dtype <U3", lambda: from_run({"q": {"a": "0.5"}}, [0, 1])),
+        (TypeError, "queries of run must hold integers or strings, of one kind, got 'b' at index 1, after 7",
+         lambda: from_run({7: {}, "b": {}}, [0])),
+        (ValueError, "^run must have a score for at least one of the documents, such as '0' of '0', got none, but one "
+         "for 'x' of 'a'$", lambda: from_run({"a": {"x": 1.0}}, [0, 2], missing=0)),
+        (ValueError, "none for '0' of '0': pass missing=-numpy.inf if it was not retrieved, missing=0 if it was not j",
+         lambda: from_run({"0": {"x": 1.0}}, [0, 2])),
         (ValueError, "docids must be distinct in a query, got '0' again at index 5",
          lambda: to_run(SCORES, OFFSETS, docids=[*range(4), 0, 0, *range(10)])),
         (ValueError, r"labels must be whole numbers up to 2\*\*53, got 0.5 at index 1",
