@@ -44,7 +44,15 @@ its function describes it raises a TypeError or ValueError, whose message names 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from plrank_fast import fairness, losses
+try:
+    from plrank_fast import fairness, losses
+except ImportError as _error:
+    if not (_error.name or "").startswith("plrank_fast._core"):
+        raise
+    raise ImportError(
+        f"plrank_fast in {__path__[0]} is not compiled, or has changed since: run `make build` or `pip install -e .` "
+        "in the folder above, or import an installed plrank_fast from another folder"
+    ) from _error
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.build import __version__ as __version__
 from plrank_fast.build import build_info

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import io
 import re
 import sys
 from collections.abc import Sequence
@@ -32,6 +33,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     It is 0, or 130 after Ctrl-C. Mistakes of the user end the process with status 2 and one line that names the
     argument.
     """
+    if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: any name of a file can be told
     command_line = make_parser()
     arguments = command_line.parse_args(argv)
     if not hasattr(arguments, "run"):

@@ -194,7 +194,8 @@ def cv(
     """
     _, offsets, _, _ = _read(pool, None)
     folds = validation.count(fold_count, "fold_count", 2, offsets.size - 1)
-    order = np.random.default_rng(partition_random_seed).permutation(offsets.size - 1)
+    seed = validation.count(partition_random_seed, "partition_random_seed", 0)
+    order = np.random.default_rng(seed).permutation(offsets.size - 1)
     fold_of_rows = np.repeat(order % folds, np.diff(offsets))
     histories: list[dict[str, list[float]]] = [{} for _ in range(folds)]
     for fold, history in enumerate(histories):

@@ -292,6 +292,7 @@ class PlackettLuce:
     def _ranks(self, cutoff: int | None) -> int:
         return validation.ranks_that_count(cutoff, validation.longest_list(self._starts))
 
+    @np.errstate(over="ignore", invalid="ignore")  # a result beyond the largest double is refused
     def _mean_over_choices(
         self, other_scores: FloatArray | None, cutoff: int | None, n_samples: int, rng: RandomState
     ) -> SampledValue:
@@ -339,7 +340,7 @@ class PlackettLuce:
             most = _most_sums_differ(scores, others, n_ranks)
             value[query], error[query] = _mean_of_draws(sums - at_mode, rows, scores, left, most)
             value[query] += at_mode
-        validation.representable(value, "scores")
+        validation.representable(np.concatenate([value, error]), "scores")
         return SampledValue(np.where(infinite, np.inf, value), error)
 
 
@@ -362,9 +363,8 @@ def _sums_over_choices(
             left[rows, rankings[:, k - 1]] = False
         log_p = _log_chances(scores, left)
         p = np.where(left, np.exp(log_p), 0.0)
-        with np.errstate(invalid="ignore", over="ignore"):  # where p is 0, or the result beyond the largest double
-            log_ratio = -log_p if others is None else log_p - _log_chances(others, left)
-            total += np.multiply(p, log_ratio, out=np.zeros_like(p), where=p > 0.0).sum(axis=1)
+        log_ratio = -log_p if others is None else log_p - _log_chances(others, left)
+        total += np.multiply(p, log_ratio, out=np.zeros_like(p), where=p > 0.0).sum(axis=1)
     return total
 
 

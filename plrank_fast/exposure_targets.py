@@ -74,6 +74,8 @@ def scores_for_exposure(
     for q, (first, last) in enumerate(pairwise(offsets_.tolist())):
         most = np.cumsum(np.sort(target_[first:last])[::-1])[: theta.shape[1]][: max(0, last - first - 1)]
         allowed = np.cumsum(theta[q])[: most.size]
+        if last - first <= theta.shape[1] and (theta[q, : last - first] == theta[q, 0]).all():
+            allowed *= 1.0 + ACCURACY  # any scores give all documents the exposure of each rank
         if (most >= allowed).any():
             m = int(np.argmax(most >= allowed))
             limit = f"less than {allowed[m]:g}, the weight of {m + 1} ranks"
@@ -174,18 +176,19 @@ def exposure_matching(
     np.maximum.at(highest, query, scores_)
     with np.errstate(over="ignore"):
         spread = np.where(highest > lowest, highest - lowest, 1.0)
-    validation.representable(spread, "scores of a query")
-    path = (scores_ - lowest[query]) / spread[query]
-    values = -np.bincount(query, path * target_, offsets_.size - 1).astype(np.float64)
-    nodes, shares = np.polynomial.legendre.leggauss(NODES)
-    begin, end = np.zeros(spread.size), np.minimum(spread, PANEL)
-    while (begin < end).any():
-        for node, share in zip(0.5 + 0.5 * nodes, 0.5 * shares, strict=True):
-            scores_there = (begin + node * (end - begin))[query] * path
-            metric = expected_metric(scores_there, path, theta, rtol=1e-10, **batch)
-            values += share * (end - begin) / spread * metric
-        begin, end = end, np.minimum(spread, 2.0 * end)
-    values *= spread
+        validation.representable(spread, "scores of a query")
+        path = (scores_ - lowest[query]) / spread[query]
+        values = -np.bincount(query, path * target_, offsets_.size - 1).astype(np.float64)
+        nodes, shares = np.polynomial.legendre.leggauss(NODES)
+        begin, end = np.zeros(spread.size), np.minimum(spread, PANEL)
+        while (begin < end).any():
+            for node, share in zip(0.5 + 0.5 * nodes, 0.5 * shares, strict=True):
+                scores_there = (begin + node * (end - begin))[query] * path
+                metric = expected_metric(scores_there, path, theta, rtol=1e-10, **batch)
+                values += share * (end - begin) / spread * metric
+            begin, end = end, np.minimum(spread, 2.0 * end)
+        values *= spread
+    validation.representable(values, "scores and target")
     return values, exposure(scores_, theta, **batch) - target_
 
 
@@ -197,6 +200,9 @@ def _attention(rank_weights: ArrayLike, target: FloatArray, offsets: IntArray) -
     descends = np.diff(theta, axis=1, append=0.0) <= 0.0
     validation.each(descends, theta, "rank_weights", "be at least 0 and not ascend")
     sums, expected = np.bincount(np.repeat(np.arange(lengths.size), lengths), target, lengths.size), theta.sum(axis=1)
-    equal = np.abs(sums - expected) <= ACCURACY * expected
-    validation.each(equal, sums, "the sum of target", "be that of rank_weights in each query")
+    wrong = np.flatnonzero(np.abs(sums - expected) > ACCURACY * expected)
+    if wrong.size:
+        q = int(wrong[0])
+        sums_of_query = f"the sum of rank_weights, {expected[q]:g}, in query {q}, got a sum of {sums[q]:g}"
+        validation.require(False, f"target must sum to {sums_of_query}")
     return theta

@@ -6,8 +6,9 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
-from plrank_fast.commands.options import EMPTY, MODEL, add_reading, caches, parameters_of, some_path
+from plrank_fast.commands.options import EMPTY, add_reading, caches, parameters_of, some_path
 from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.saved_model import MODEL, load_model, model_file
 from plrank_fast.validation import count, threads
 
 
@@ -19,7 +20,7 @@ def add_evaluate(commands: Any) -> None:
         description="Score LETOR files with a trained network and compute NDCG.",
         allow_abbrev=False,
     )
-    parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the {MODEL} of a run")
+    parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the folder of a run, or the {MODEL} in it")
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
     add_reading(parser)
     parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
@@ -38,6 +39,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     if arguments.cutoff is not None:
         count(arguments.cutoff, "cutoff", 1)
     threads(arguments.n_threads)
+    arguments.model = model_file(arguments.model)
     refuse_overwriting(
         [arguments.model, *arguments.file],
         cache=caches(arguments.cache),
@@ -47,7 +49,6 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
     from plrank_fast.training.evaluation import evaluate_scores
     from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
-    from plrank_fast.training.saved_model import load_model
     from plrank_fast.training.sources import load_files
 
     model = load_model(arguments.model)

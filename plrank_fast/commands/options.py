@@ -13,8 +13,6 @@ from typing import Any
 from plrank_fast.data.letor_cache import SUFFIX
 from plrank_fast.training.config import DROP
 
-MODEL = "model.plrank"  # beside the checkpoint
-
 
 def parameters_of(kind: type) -> dict[str, str]:
     """Return the descriptions of the parameters of a class from its docstring, for the help of options."""

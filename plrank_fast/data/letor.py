@@ -144,7 +144,8 @@ def _read(paths: Sequence[str], *options: Any) -> RankingData:
     rows = _Rows(*options)
     for path in paths:
         rows.read(path)
-    return rows.data(", ".join(Path(path).name for path in paths))
+    names = (os.fsencode(Path(path).name) for path in paths)
+    return rows.data(", ".join(name.decode(errors="backslashreplace") for name in names))
 
 
 class _Rows:

@@ -111,7 +111,7 @@ def write_report(folder: Path, settings: Settings, parts: list[Part], results: R
         progress.append((part.title, done // of, f"{done} of {planned}", f"{results.seconds(part.name):.0f}"))
     about = {**about_this_machine(), **asdict(settings)}
     page = html_report(all_findings(results.cells), pictures, tables.get("table_2", []), progress, about)
-    write_atomically(folder / REPORT, page.encode())
+    write_atomically(folder / REPORT, page.encode(errors="backslashreplace"))
 
 
 def about_this_machine() -> dict[str, Any]:

@@ -16,6 +16,7 @@ from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.validation import FloatArray, count
 
+MODEL = "model.plrank"  # its name in the folder of a run
 RAW = ": the model takes features that are normalised within queries; pass offsets to have raw ones normalised"
 DOCS_PER_CHUNK = 8192  # bounds the memory of the hidden layers
 
@@ -120,13 +121,21 @@ def save_model(path: str | os.PathLike[str], model: RankingModel) -> None:
     write_archive(path, "model", {**header, "config": asdict(model.config)}, model.weights)
 
 
+def model_file(path: str | os.PathLike[str]) -> str:
+    """Return the name of a model's file, which may be given by the folder of its run."""
+    is_path = isinstance(path, (str, bytes, os.PathLike))
+    validation.of_type(is_path, "path", "the path of a file", validation.shown(path))
+    name = os.fsdecode(path)
+    return os.path.join(name, MODEL) if os.path.isdir(name) else name
+
+
 def load_model(path: str | os.PathLike[str]) -> RankingModel:
     """Read a model that ``python -m plrank_fast train`` has written, with NumPy alone.
 
     Parameters
     ----------
     path : path-like
-        The file, ``model.plrank`` in the folder of the run.
+        The file, or the folder of the run, in which it is ``model.plrank``.
 
     Returns
     -------
@@ -146,6 +155,7 @@ def load_model(path: str | os.PathLike[str]) -> RankingModel:
     >>> model = plr.load_model("runs/letor/model.plrank")               # doctest: +SKIP
     >>> scores = model.predict(features, offsets=[0, len(features)])    # doctest: +SKIP
     """
+    path = model_file(path)
     header, weights = read_archive(path, "model")
     with interpreting(path, "model"):
         n_features, config = count(header["n_features"], "n_features", 1), TrainingConfig.from_json(header["config"])

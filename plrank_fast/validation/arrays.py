@@ -143,6 +143,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if values is None:
         raise TypeError(f"{name} must be an array, got None")
     unmasked(values, name)
+    if isinstance(values, bytearray):  # NumPy would read numbers from 0 to 255
+        raise TypeError(f"{name} must be an array, got bytearray: pass numpy.frombuffer({name}, dtype)")
     if getattr(values, "requires_grad", False):
         raise TypeError(
             f"{name} must not require a gradient: pass {name}.detach(), or use plrank_fast.torch, whose losses "
@@ -181,6 +183,11 @@ def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:
 
 def _remedy(values: Any, name: str) -> str:
     """Return a hint with the call that converts an array that NumPy cannot read."""
+    if isinstance(values, (list, tuple)) and values and all(hasattr(row, "__len__") for row in values):
+        return (
+            f": if its rows are queries, pass numpy.concatenate({name}) and "
+            f"offsets=offsets_from_group([len(row) for row in {name}])"
+        )
     if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # a tensor's type of its own
         return f": cast it, {name}.float()"
     device = getattr(values, "device", None)  # of NumPy and the array API, of torch, CuPy and JAX
@@ -218,7 +225,7 @@ def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray
 
 
 def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
-    """Check an output array: float64, of the right shape, writeable."""
+    """Check an output array: float64, of the right shape, writeable, each entry with memory of its own."""
     if out is None:
         return None
     if not isinstance(out, np.ndarray):
@@ -226,6 +233,11 @@ def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | 
     if out.dtype != np.float64 or not out.dtype.isnative or out.shape != shape or not out.flags.writeable:
         got = f"{out.dtype} of shape {out.shape}{'' if out.flags.writeable else ', read-only'}"
         raise ValueError(f"{name} must be writeable, of float64 and shape {shape}, got {got}")
+    end = out.itemsize  # of what the axes so far take
+    for stride, length in sorted((abs(stride), length) for stride, length in zip(out.strides, shape, strict=True)):
+        if length > 1 and stride < end:
+            raise ValueError(f"{name} must not overlap itself, got strides {out.strides} for shape {shape}")
+        end += stride * (length - 1)
     return out
 
 

@@ -26,6 +26,10 @@ HINTS = {  # for names in Python's error of a call: what to pass for the first o
     "k": {"cutoff": "k", "rank_weights": "dcg_weights(k)"},
     "qid": {"offsets": "offsets_from_qid(qid)"},
     "group": {"offsets": "offsets_from_group(group)", "qid": "numpy.repeat(range(len(group)), group)"},
+    "mask": {"offsets": "offsets_from_group(mask.sum(axis=1)) and each array[mask]"},
+    "seed": {"rng": "seed"},
+    "random_state": {"rng": "random_state"},
+    "n_jobs": {"n_threads": "n_jobs"},
     "offsets": {"qid": "numpy.repeat(range(len(offsets) - 1), numpy.diff(offsets))"},
 }
 
@@ -196,7 +200,10 @@ def choice(value: Any, name: str, choices: Sequence[Choice]) -> Choice:
 
 def factor(value: Any, name: str) -> float:
     """Return a float from 2**-200 to 2**200, by which scores may be multiplied or divided."""
-    return real(value, name, at_least=SMALLEST_MAGNITUDE, at_most=LARGEST_MAGNITUDE)
+    number = real(value, name, above=0.0)
+    in_range = SMALLEST_MAGNITUDE <= number <= LARGEST_MAGNITUDE
+    require(in_range, f"{name} must be from 2**-200 to 2**200, about 6e-61 to 2e60, got {shown(value)}")
+    return number
 
 
 def relative_tolerance(value: Any, name: str = "rtol") -> float:

@@ -195,6 +195,24 @@ def test_no_command_writes_over_its_inputs(letor, tmp_path, error_of, monkeypatc
         other.unlink(missing_ok=True)
 
 
+def test_any_name_of_a_file(letor, tmp_path):
+    """Bytes that are no text, and letters that the terminal lacks; a model is found in the folder of its run. Mutants:
+    names as they are in the picture, or on the terminal; a folder opened as a model."""
+    folder = tmp_path / os.fsdecode(b"m\xc3\xbcnchen \xff")
+    folder.mkdir()
+    data = folder / os.fsdecode(b"\xfe.txt")
+    data.write_bytes(letor.read_bytes())
+    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    for command in (
+        ["train", "--train", data, "--vali", data, "--epochs", "1", "--output", folder / "run"],
+        ["evaluate", folder / "run", data, "--json", folder / "metrics"],
+    ):
+        status, _, told = finished(python("-m", "plrank_fast", *command, env=environment))
+        assert status == 0, told
+    assert plr.load_model(folder / "run").train == r"\xfe.txt"
+    assert (folder / "metrics").exists()
+
+
 def test_devices_may_be_read_and_written(letor, tmp_path):
     """Mutant: /dev/stdout refused because another output goes there too."""
     done("train", "--train", letor, "--vali", letor, "--epochs", "0", "--quiet", "--output", tmp_path / "run")

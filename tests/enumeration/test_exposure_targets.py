@@ -77,13 +77,13 @@ def test_batch_is_loop(n_threads):
 @pytest.mark.parametrize(
     ("target", "theta", "message"),
     [
-        ([0.8, 0.2, 0.5], [1.0, 0.5, 0.2], "sum of target must be that of rank_weights in each query, got 1.5"),
+        ([0.8, 0.2, 0.5], [1.0, 0.5, 0.2], "the sum of rank_weights, 1.7, in query 0, got a sum of 1.5"),
         ([1.1, 0.2, 0.4], [1.0, 0.5, 0.2], "any 1 documents of query 0 less than 1, the weight of 1 ranks, got 1.1"),
         ([0.8, 0.75, 0.15], [1.0, 0.5, 0.2], "any 2 documents of query 0 less than 1.5, .* of 2 ranks, got 1.55"),
         ([0.5, 0.5, 0.0], [1.0], "target must be above 0, got 0.0 at index 2"),
         ([0.5, 0.5], [0.3, 0.7], r"rank_weights must be at least 0 and not ascend, got 0.3 at index \(0, 0\)"),
         ([0.5, -0.1], [0.5, -0.1], "rank_weights must be at least 0"),
-        ([0.5, 0.5], [0.5, 0.5], "any 1 documents of query 0 less than 0.5"),
+        ([0.6, 0.4], [0.5, 0.5], "any 1 documents of query 0 less than 0.5"),
     ],
 )  # fmt: skip
 def test_targets_that_no_policy_has(target, theta, message):
@@ -147,6 +147,17 @@ def test_loss_of_one_document_above_many():
 def test_a_spread_beyond_the_largest_double_is_refused():
     with pytest.raises(ValueError, match="scores of a query lead to a result beyond the largest double"):
         losses.exposure_matching([-1.5e308, 1.5e308], [0.5, 0.5], [1.0])
+
+
+def test_ranks_that_do_not_differ():
+    """Every policy gives these exposures. Mutants: refused as out of reach; any targets of that sum taken."""
+    targets, offsets = [1.0, 1.0, 1.0, 1.5, 0.5, 2.0], [0, 3, 5, 6]
+    weights = [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [2.0, 0.0, 0.0]]
+    with pytest.raises(ValueError, match=r"target must give any 1 documents of query 1 less than 1, .*, got 1.5$"):
+        plr.scores_for_exposure(targets, weights, offsets=offsets)
+    assert plr.scores_for_exposure(targets[:3], weights[0]).tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(ValueError, match=r"target must give any 1 documents of query 0 less than 1, .*, got 1$"):
+        plr.scores_for_exposure([1.0, 0.5, 0.5], [1.0, 1.0, 0.0])
 
 
 def test_inclusion():

@@ -5,6 +5,7 @@ import re
 
 import numpy as np
 import pytest
+from numpy.lib.stride_tricks import as_strided
 
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
@@ -136,6 +137,27 @@ VALUE_ERRORS = [
         "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))",
     ),
     (lambda: generate("mslr", seed=-1), "seed must be at least 0, got -1"),
+    (
+        lambda: plr.dcg([[1.0, 2.0], [3.0]], FIVE, [1.0]),
+        "inhomogeneous part.: if its rows are queries, pass numpy.concatenate(scores) and "
+        "offsets=offsets_from_group([len(row) for row in scores])",
+    ),
+    (lambda: plr.pl_rank_exact(SCORES, RELEVANCE, WEIGHTS, sigma=-1.0), "sigma must be positive and finite, got -1.0"),
+    (
+        lambda: plr.pl_rank_exact(SCORES, RELEVANCE, WEIGHTS, sigma=1e-100),
+        "sigma must be from 2**-200 to 2**200, about 6e-61 to 2e60, got 1e-100",
+    ),
+    (
+        lambda: plr.scores_for_exposure([0.5, 1.0, 0.5, 0.5], [1.0, 0.5], offsets=[0, 2, 4]),
+        "target must sum to the sum of rank_weights, 1.5, in query 1, got a sum of 1",
+    ),
+    *(
+        (lambda out=out: plr.exposure(np.zeros(2), [1.0], out=out), message)
+        for out, message in [
+            (as_strided(np.zeros(9), (2,), (0,)), "out must not overlap itself, got strides (0,) for shape (2,)"),
+            (as_strided(np.zeros(9)[4:], (2,), (-4,)), "out must not overlap itself, got strides (-4,) for shape (2,)"),
+        ]
+    ),
 ]
 TYPE_ERRORS = [
     (
@@ -169,6 +191,20 @@ TYPE_ERRORS = [
         lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
         "n_samples must be an integer, got np.float64(20.0): pass 20",
     ),
+    *(
+        (lambda wrong=wrong: plr.pl_rank_3(FIVE, FIVE, [1.0], n_samples=2, **{wrong: 1}), f"argument {message}")
+        for wrong, message in [
+            ("seed", "'seed': pass rng=seed"),
+            ("random_state", "'random_state': pass rng=random_state"),
+            ("n_jobs", "'n_jobs': pass n_threads=n_jobs"),
+            ("mask", "'mask': pass offsets=offsets_from_group(mask.sum(axis=1)) and each array[mask]"),
+        ]
+    ),
+    (
+        lambda: plr.dcg(FIVE, FIVE, bytearray(8)),
+        "rank_weights must be an array, got bytearray: pass numpy.frombuffer(rank_weights, dtype)",
+    ),
+    (lambda: plr.load_model(10**6), "path must be the path of a file, got 1000000"),
     (lambda: plr.dcg_weights(2.5), "cutoff must be an integer, got 2.5"),
     (lambda: generate("mslr", 3.0), "n_queries must be an integer, got 3.0: pass 3"),
     (lambda: generate("mslr", n_features=3.5), "n_features must be an integer, got 3.5"),

@@ -145,6 +145,15 @@ def test_editable_installation_takes_what_was_compiled_in_place(told):
     assert told["editable"] == []
 
 
+def test_import_of_what_is_not_compiled(tmp_path):
+    """As in a fresh checkout, or one whose sources have changed. Mutant: Python's error about a module of ours."""
+    folder = tmp_path / "plrank_fast"
+    shutil.copytree(ROOT / "plrank_fast", folder, ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"))
+    answer = subprocess.run([sys.executable, "-c", "import plrank_fast"], cwd=tmp_path, text=True, capture_output=True)
+    told = f"ImportError: plrank_fast in {folder} is not compiled, or has changed since: run `make build` or `pip "
+    assert told in answer.stderr.splitlines()[-1]
+
+
 @pytest.fixture(scope="module")
 def setup():
     return runpy.run_path(str(ROOT / "setup.py"))
