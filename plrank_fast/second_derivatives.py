@@ -1,4 +1,4 @@
-"""Products of the Hessian of the expected metric with vectors, by differences of exact gradients."""
+"""Products of the Hessian of the expected metric with vectors."""
 
 from __future__ import annotations
 
@@ -6,10 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.gradients import pl_rank_exact
+from plrank_fast._core.gradients import exact as _exact
 from plrank_fast.validation import FloatArray
-
-STEP = 0.01  # errors of the difference, some STEP**4, and of the gradients, 1e-10 / STEP, are alike
 
 
 @validation.hinted
@@ -20,6 +18,7 @@ def pl_rank_exact_hvp(
     vector: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
+    rtol: float = 1e-6,
     n_threads: int | None = None,
 ) -> FloatArray:
     """Compute the Hessian of the expected metric times a vector.
@@ -37,6 +36,9 @@ def pl_rank_exact_hvp(
         Direction in which the gradient is differentiated.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    rtol : float
+        Relative tolerance, from 1e-10 to below 1, for each query: the norm of the product's error is at most ``rtol``
+        times the norm of the product, or times max|vector| max|theta| max|rho| / 1000 if that is larger.
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.
 
@@ -46,11 +48,15 @@ def pl_rank_exact_hvp(
         Derivative of ``pl_rank_exact`` along the vector. The Hessian is symmetric, so this is also the gradient of the
         inner product of vector and ``pl_rank_exact``.
 
+    Raises
+    ------
+    ArithmeticError
+        If the error is found to exceed ``rtol``; the message has the tolerance reached.
+
     Notes
     -----
-    Four gradients at ``rtol=1e-10`` give a difference of fourth order. In each query, the norm of the error is below
-    1e-7 of the largest entry of the vector times the norm of the gradient, or times max|theta| max|rho| if that is
-    larger. ``pl_rank_exact(hessian=True)`` computes the diagonal of the Hessian alone.
+    The integrands of ``pl_rank_exact`` are differentiated along the vector at nodes of their own bound.
+    ``pl_rank_exact(hessian=True)`` computes the diagonal of the Hessian alone.
 
     Examples
     --------
@@ -62,18 +68,12 @@ def pl_rank_exact_hvp(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     direction = validation.of_documents(vector, "vector", scores_, offsets_)
     query = np.repeat(np.arange(offsets_.size - 1), np.diff(offsets_))
-    largest, highest = np.zeros(offsets_.size - 1), np.full(offsets_.size - 1, -np.inf)
+    largest = np.zeros(offsets_.size - 1)
     np.maximum.at(largest, query, np.abs(direction))
-    np.maximum.at(highest, query, scores_)
     size = largest[query]
     unit = np.divide(direction, size, out=np.zeros(size.size), where=size > 0.0)
-    with np.errstate(over="ignore"):  # beyond the largest double: the item is never placed
-        below = np.maximum(scores_ - highest[query], -np.finfo(np.float64).max)
-    product = np.zeros(size.size)
-    for steps, weight in ((1, 2 / 3), (-1, -2 / 3), (2, -1 / 12), (-2, 1 / 12)):
-        gradient = pl_rank_exact(
-            below + steps * STEP * unit, relevance, rank_weights, offsets=offsets_, rtol=1e-10, n_threads=n_threads
-        )
-        assert isinstance(gradient, np.ndarray)
-        product += weight / STEP * gradient
+    _, product = _exact.expectations(
+        scores_, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, False, True, True,
+        direction=unit,
+    )  # fmt: skip
     return size * product

@@ -96,7 +96,7 @@ def expected_loss(
         values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
         ascent = pl_rank_exact_hvp(
             layout.documents(scores, "scores"), worth, theta, along, offsets=layout.offsets,
-            n_threads=options["n_threads"],
+            rtol=options["rtol"], n_threads=options["n_threads"],
         )  # fmt: skip
     of_docs = np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors
     return factors * values, layout.place(of_docs * ascent)

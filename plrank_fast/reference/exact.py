@@ -14,7 +14,7 @@ from plrank_fast.validation import FloatArray
 
 __all__ = [
     "exact_by_enumeration", "exact_by_subsets", "exact_by_trapezoid", "exact_gradient", "exact_hessian_diagonal",
-    "exact_normal_by_trapezoid", "expectation",
+    "exact_hvp_by_trapezoid", "exact_normal_by_trapezoid", "expectation",
 ]  # fmt: skip
 
 
@@ -123,8 +123,7 @@ def _leave_one_out(
     """
     n_nodes, n_items = q.shape
     cutoff = len(rank_weights)
-    P = np.zeros((n_items + 1, n_nodes, cutoff))
-    B = np.zeros((n_items + 1, n_nodes, cutoff))
+    P, B = np.zeros((2, n_items + 1, n_nodes, cutoff), q.dtype)
     P[0, :, 0] = 1.0
     for j in range(n_items):
         a = (relevance[j] * density[:, j])[:, None]
@@ -132,10 +131,9 @@ def _leave_one_out(
         P[j + 1, :, 1:] += p[:, j, None] * P[j, :, :-1]
         B[j + 1] = q[:, j, None] * B[j] + a * P[j]
         B[j + 1, :, 1:] += p[:, j, None] * B[j, :, :-1]
-    alpha = np.tile(rank_weights, (n_nodes, 1))
+    alpha = np.tile(rank_weights, (n_nodes, 1)).astype(q.dtype)
     beta = np.zeros_like(alpha)
-    X = np.empty((n_nodes, n_items))
-    Y = np.empty((n_nodes, n_items))
+    X, Y = np.empty((2, n_nodes, n_items), q.dtype)
 
     def minus_one(polynomial: FloatArray) -> FloatArray:
         shifted: FloatArray = -polynomial
@@ -169,23 +167,36 @@ def _equidistant(first: float, last: float, step: float) -> FloatArray:
 def exact_by_trapezoid(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, step: float = 0.02
 ) -> tuple[float, FloatArray, FloatArray]:
-    """Compute value, gradient and Hessian diagonal by the trapezoid rule in ln t, which converges exponentially."""
-    scores = np.asarray(scores, float)
+    """Compute value, gradient and Hessian diagonal by the trapezoid rule in ln t, which converges exponentially.
+
+    The scores may be complex, and then the results are.
+    """
+    scores = np.asarray(scores) * 1.0
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
-    f = scores - scores.max()
+    f = scores - scores.real.max()
     value = 0.0
-    gradient, hessian = np.zeros(n_items), np.zeros(n_items)
-    log_times = _equidistant(-np.log(np.exp(f).sum()) - 37.0, 4.0 - f.min(), step)
+    gradient, hessian = np.zeros((2, n_items), f.dtype)
+    log_times = _equidistant(-np.log(np.exp(f.real).sum()) - 37.0, 4.0 - f.real.min(), step)
     for log_t in np.array_split(log_times, max(1, len(log_times) * n_items * len(rank_weights) // 2_000_000)):
-        x = np.exp(np.minimum(log_t[:, None] + f, 7.0))  # w t; q is 0 beyond, where x**2 would overflow
+        log_x = log_t[:, None] + f
+        x = np.exp(np.where(log_x.real < 7.0, log_x, 7.0))  # w t; q is 0 beyond, where x**2 would overflow
         q = np.exp(-x)
         Y, X, integrand = _leave_one_out(x * q, 1.0 - q, q, relevance, rank_weights)
         value += step * integrand.sum()
         gradient += step * (x * q * (relevance * (1 - x) * Y + X)).sum(0)
         hessian += step * (x * q * (relevance * ((1 - x) ** 2 - x) * Y + (1 - x) * X)).sum(0)
     return value, gradient, hessian
+
+
+def exact_hvp_by_trapezoid(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, vector: ArrayLike, step: float = 0.02
+) -> FloatArray:
+    """Compute the Hessian times a vector by an imaginary step along it, which loses no digits to a difference."""
+    moved = np.asarray(scores) + 1e-30j * np.asarray(vector)
+    product: FloatArray = exact_by_trapezoid(moved, relevance, rank_weights, step)[1].imag / 1e-30
+    return product
 
 
 def exact_normal_by_trapezoid(

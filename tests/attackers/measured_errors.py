@@ -77,6 +77,22 @@ def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool =
     return ratios
 
 
+def hessian_products(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Products of the Hessian with vectors that add up, cancel, or hold one entry."""
+    rng = np.random.default_rng(problem.seed)
+    n_docs, rtol = problem.n_docs, max(problem.rtol, FINEST_CHECKED)
+    step = trapezoid_reference.step_of(problem.cutoff) / (3 if finer else 2)
+    kinds = rng.normal(size=n_docs), rng.choice([-1.0, 1.0], n_docs), np.ones(n_docs), np.eye(n_docs)[0]
+    vector = kinds[rng.integers(len(kinds))]
+    plain = problem.scores, problem.relevance, problem.rank_weights[:n_docs]
+    best = reference.exact_hvp_by_trapezoid(*plain, vector, step=step)
+    scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])
+    got = plr.pl_rank_exact_hvp(scores, *problem.passed()[1:], vector, rtol=rtol, n_threads=1)
+    got = np.ldexp(got, -problem.exponents[0] - problem.exponents[1])
+    size = np.abs(vector).max()
+    return {"Hessian product": of_norm(got / size, best / size, dataclasses.replace(problem, rtol=rtol))}
+
+
 def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
     return exact_expectations(problem, noise="normal", finer=finer)
 
@@ -232,6 +248,7 @@ def _normal_nodes(problem: Problem) -> float:
 
 ATTACKS = {
     "exact": Attack(exact_expectations, 400, lambda p: _nodes(p) * p.n_docs * p.cutoff),
+    "products": Attack(hessian_products, 150, lambda p: 10.0 * _nodes(p) * p.n_docs * p.cutoff),
     "coarse": Attack(coarse, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "many ranks": Attack(many_ranks, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
     # a normal distribution function costs ten ranks

@@ -20,6 +20,7 @@ def expectations(
     gradient: bool,
     hessian: Any = False,
     exposure: bool = False,
+    direction: NDArray[np.float64] | None = None,
 ) -> Any: ...
 def solve_unchecked(
     scores: NDArray[np.float64],

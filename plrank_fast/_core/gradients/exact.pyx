@@ -38,6 +38,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         int normal
         double *gradient
         double *hessian
+        const double *direction
         int exposure
         double *probabilities
         cancellation cancellation
@@ -48,6 +49,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
     int PLR_EXACT_GRADIENT
     int PLR_EXACT_PROBABILITIES
     int PLR_EXACT_NORMAL
+    int PLR_EXACT_PRODUCT
 
     ctypedef struct exact_kernels:
         void (*prepare)() noexcept nogil
@@ -88,7 +90,8 @@ cdef size_t workspace_of(const exact_query *task, intp_t n_items, int n_threads)
     return kernels.workspace(
         n_items, task.K,
         PLR_EXACT_PROBABILITIES if task.probabilities != NULL
-        else PLR_EXACT_NORMAL if task.normal else PLR_EXACT_GRADIENT, n_threads)
+        else PLR_EXACT_NORMAL if task.normal
+        else PLR_EXACT_PRODUCT if task.direction != NULL else PLR_EXACT_GRADIENT, n_threads)
 
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
@@ -138,6 +141,8 @@ cdef void solve_query(const ExactCall *call, intp_t q, exact_query task, char *w
         task.gradient += query.first
     if task.hessian != NULL:
         task.hessian += query.first
+    if task.direction != NULL:
+        task.direction += query.first
     if task.probabilities != NULL:
         task.probabilities += query.first * task.K
     kernels.solve(&task, workspace)
@@ -182,12 +187,13 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
 
 def expectations(
     scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
-    hessian=False, bint exposure=False
+    hessian=False, bint exposure=False, direction=None
 ):
     """Return those of value (n_queries,), gradient and Hessian diagonal (n_docs,) that are wanted.
 
     The other arguments are those of ``pl_rank_exact``; ``out`` is that of the gradient with its Hessian diagonal, or of
-    a single result. ``exposure`` takes no relevance, and returns the exposures in place of the gradient.
+    a single result. ``exposure`` takes no relevance, and returns the exposures in place of the gradient. With a
+    ``direction`` the Hessian's product with it takes the place of the Hessian diagonal.
     """
     cdef ExactCall call
     cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets)
@@ -198,6 +204,8 @@ def expectations(
         rtol = validation.relative_tolerance(rtol)
     call.queries = checked.queries
     call.task = new_query(checked.queries.n_ranks)
+    if direction is not None:
+        call.task.direction = <const double *>data_of(direction)
     call.task.rtol = rtol
     call.task.normal = chosen(noise, "noise", NOISES)
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.

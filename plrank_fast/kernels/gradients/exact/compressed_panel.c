@@ -100,7 +100,7 @@ int integrate_compressed(exact_problem *problem)
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
     panel *p = &problem->panel;
-    if (D < COMPRESSED_FROM + ITEMS_PER_RANK * K || query->probabilities)
+    if (D < COMPRESSED_FROM + ITEMS_PER_RANK * K || query->probabilities || query->direction)
         return 0;
     const double S = weigh_all(problem);
     histogram_of_octaves(problem->histogram, problem->octaves);

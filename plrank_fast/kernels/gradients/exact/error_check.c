@@ -4,7 +4,7 @@
 #include <math.h>
 
 #define LEAST_NORM 1e-3 /* of max |theta| max |rho|: the error bound is relative to at least this */
-#define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry */
+#define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry; K times for products */
 
 /* The least norm to which the error bound is relative. */
 static double floor_of_norm(const problem_shape *shape)
@@ -32,11 +32,12 @@ tolerances first_tolerances(const exact_query *query, const problem_shape *shape
     const double forecast = rtol_of_plans(query) * shape->mean_theta, border = SHARE_OF_ENDS / 2;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
+    first.product = query->direction != NULL;
     first.cut = smaller(border * least / R / losses_of(first.derivatives), border);
     first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
     first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - SHARE_OF_ENDS) * least;
     first.per_flux[OF_GRADIENT] = forecast;
-    first.per_flux[OF_HESSIAN] = forecast / 2;
+    first.per_flux[OF_HESSIAN] = first.product ? 0 : forecast / 2; /* a product may be 0 */
     return first;
 }
 
@@ -85,11 +86,14 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, in
     const exact_query *query = problem->query;
     const entry_sums sums = sum_entries(problem, entries);
     const double guaranteed = rtol_of_plans(query) * larger(sqrt(sums.square), floor_of_norm(shape));
-    const double rounding = ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
+    const double steps = integral == OF_HESSIAN && query->direction ? (double)problem->K : 1; /* of a product */
+    const double rounding = steps * ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
     check_bound(problem, integral, guaranteed, errors);
     errors->certain = larger(errors->certain, rounding / guaranteed);
-    if (integral == OF_GRADIENT)
-        errors->certain = larger(errors->certain, fabs(sums.sum - shape->sum) / sqrt((double)query->D) / guaranteed);
+    if (integral == OF_GRADIENT || query->direction) {
+        const double off = sums.sum - (integral == OF_GRADIENT ? shape->sum : 0);
+        errors->certain = larger(errors->certain, fabs(off) / sqrt((double)query->D) / guaranteed);
+    }
 }
 
 error_ratios check_errors(exact_problem *problem, const problem_shape *shape)

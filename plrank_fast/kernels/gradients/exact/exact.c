@@ -183,7 +183,9 @@ static void find_expectations(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
-    lay_out_problem(&problem, memory, D, K, query->normal ? PLR_EXACT_NORMAL : PLR_EXACT_GRADIENT, query->loop);
+    lay_out_problem(&problem, memory, D, K, query->normal      ? PLR_EXACT_NORMAL
+                                            : query->direction ? PLR_EXACT_PRODUCT
+                                                               : PLR_EXACT_GRADIENT, query->loop);
     problem.query = query;
     problem.panel.cancellation = &query->cancellation;
     query->value = query->missed = 0;

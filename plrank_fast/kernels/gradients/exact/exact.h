@@ -16,6 +16,7 @@
  *     power_sums            P by Newton's identities
  *     arrival_polynomials   P and B at a vector of nodes, by both
  *     leave_one_out_series, leave_one_out_division, item_integrand    from P and B to each item's integrand
+ *     hessian_product       or, for the product of the Hessian with a vector, all of these differentiated
  *     lane_sums, panel_integrals    their sums over all nodes of a panel
  *     rank_probabilities    sums for the probability of each rank
  *     moment_compression    a few proxies in place of many items of low weight

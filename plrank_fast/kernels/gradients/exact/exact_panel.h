@@ -66,6 +66,8 @@ typedef struct {
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
     lanes *y, *c, *e;           /* coefficients of the series in r */
     lanes *s, *b;               /* power sums */
+    lanes *V, *W, *A;           /* for a product with the Hessian: coefficients, MARGIN zeros before them, */
+    lanes *n, *f, *g, *h, *k;   /* and those of further series */
 } node_workspace;
 
 /* Derivatives of a proxy's items over w: plain + rho relevant. */

@@ -24,7 +24,8 @@
 void integrate_exponential(exact_problem *problem);
 void integrate_normal(exact_problem *problem);
 /* Replace integrate_exponential for a long list: light items by proxies, the others one by one. Returns 0, and does
- * nothing, if compression does not apply: short lists, gaps between the scores, few light items, rank probabilities. */
+ * nothing, if compression does not apply: short lists, gaps between the scores, few light items, rank probabilities,
+ * products with the Hessian. */
 int integrate_compressed(exact_problem *problem);
 
 #endif

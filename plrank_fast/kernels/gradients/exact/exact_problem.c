@@ -52,6 +52,8 @@ static void lay_out_items(exact_problem *problem, char **memory, size_t items)
     ordered->item = carve_indices(memory, items);
     if (problem->purpose == PLR_EXACT_NORMAL)
         ordered->position = carve_reals(memory, items);
+    if (problem->purpose == PLR_EXACT_PRODUCT)
+        ordered->direction = carve_reals(memory, items);
 }
 
 static void lay_out_ranks(exact_problem *problem, char **memory, intptr_t K)
@@ -85,6 +87,9 @@ static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **mem
     at->B = carve_vectors(memory, coefficients) + MARGIN;
     if (problem->purpose == PLR_EXACT_NORMAL)
         at->hazard = carve_vectors(memory, items);
+    lanes **more[] = {&at->V, &at->W, &at->A, &at->n, &at->f, &at->g, &at->h, &at->k};
+    for (size_t i = 0; i < sizeof more / sizeof *more && problem->purpose == PLR_EXACT_PRODUCT; i++)
+        *more[i] = carve_vectors(memory, coefficients) + MARGIN;
     if (problem->longest >= COMPRESSED_FROM)
         at->proxy_odds = carve_vectors(memory, MOST_PROXIES);
 }
@@ -179,6 +184,8 @@ static const double *with_margins(double *to, const double *from, intptr_t K)
 
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy)
 {
+    if (problem->query->direction) /* divisions by three factors in turn enlarge errors by about K^2 / 2 more */
+        accuracy /= (double)((K + 1) * (K + 1));
     problem->panel.ranks = (rank_block){
         .K = K,
         .theta = with_margins(problem->panel_theta, problem->theta + arrived, K),
@@ -200,7 +207,7 @@ panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intpt
     double sum = 0;
     for (intptr_t k = 0; k < K; k++)
         sum += fabs(theta[k]);
-    return (panel_gains){K, theta, problem->delta + arrived, sum, derivatives, exposure};
+    return (panel_gains){K, theta, problem->delta + arrived, sum, derivatives, exposure, problem->tolerance.product};
 }
 
 tolerances tolerances_of_plan(const exact_problem *problem, int last)

@@ -13,6 +13,7 @@ typedef struct {
     double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
     int normal;                 /* whether the noise is normal; it is Gumbel noise otherwise */
     double *gradient, *hessian; /* (D,), either may be NULL */
+    const double *direction;    /* (D,) of magnitude 1 or less, or NULL: `hessian` is then the product with it */
     int exposure;               /* whether `gradient` is by relevance (then all 1) and not by scores: the exposure */
     double *probabilities;      /* (D, K), in place of the above; relevance and rank_weights are then unused */
     cancellation cancellation;
@@ -22,6 +23,6 @@ typedef struct {
     int attempts, nodes;        /* out: number of attempts, and of nodes in all of them */
 } exact_query;
 
-enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL }; /* purposes of a workspace */
+enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL, PLR_EXACT_PRODUCT }; /* purposes of a workspace */
 
 #endif

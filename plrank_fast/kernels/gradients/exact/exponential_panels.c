@@ -31,6 +31,10 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
         set_ranks(problem, n, arrived, K, p->plan->accuracy);
         const double heavy = log1p(p->ranks.upward_limit) / p->plan->time[p->plan->nodes - 1];
         order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, &p->items);
+        for (intptr_t j = 0; j < QUARTET * p->items.quartets && problem->query->direction; j++) {
+            const intptr_t item = p->items.item[j];
+            p->items.direction[j] = item < 0 ? 0 : problem->query->direction[problem->query_item[item]];
+        }
         if (problem->query->probabilities)
             integrate_rank_probabilities(p, &problem->kept, problem->query, problem->query_item, arrived);
         else {
@@ -48,14 +52,16 @@ static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrive
  * The error is bounded as in tail_bound.h. Each item that has not arrived yet, with probability q = e^-x or less,
  * changes the expected gains by at most R, and the gradient's entries, in sum of absolute values, by at most R (x + 2
  * K) q: x q is the derivative of the probability, and both rankings, with the item and without, consist of at most K
- * choices. The bound for the diagonal of the Hessian is R (x (2 + x) + 4 K) q. Fewer than K items leave before the last
- * panel with an end, and n in it. */
+ * choices. The bound for the diagonal of the Hessian is R (x (2 + x) + 4 K) q, and that for its product with a vector
+ * of entries of at most 1 is R (x + 2 K + 2)^2 q: each of two derivatives is of the probability or of the gains. Fewer
+ * than K items leave before the last panel with an end, and n in it. */
 static double leaving_delay(intptr_t n, intptr_t K, tolerances tolerance)
 {
     const double ranks = 2 * (double)K, log_allowed = log(tolerance.cut / (double)(n + K));
     double x = 1;
     for (int i = 0; i < 4; i++) {
-        const double factor = tolerance.derivatives > 1   ? x * (1 + 0.5 * x) + ranks
+        const double factor = tolerance.product           ? 0.5 * (x + ranks + 2) * (x + ranks + 2)
+                              : tolerance.derivatives > 1 ? x * (1 + 0.5 * x) + ranks
                               : tolerance.derivatives > 0 ? x + ranks
                                                           : 1;
         x = larger(1, log(factor) - log_allowed);
@@ -68,7 +74,8 @@ static double leaving_delay(intptr_t n, intptr_t K, tolerances tolerance)
  * panels. */
 static double weight_outside(intptr_t K, tolerances tolerance)
 {
-    return tolerance.cut / (double)K / (tolerance.derivatives > 0 ? 1 + 2 * (double)K : 1);
+    const double of_item = tolerance.derivatives > 0 ? 1 + 2 * (double)K : 1;
+    return tolerance.cut / (double)K / (tolerance.product ? (1 + of_item) * (1 + of_item) : of_item);
 }
 
 static double relevance_of(const exact_problem *problem, intptr_t item)

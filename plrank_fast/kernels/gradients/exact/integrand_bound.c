@@ -62,6 +62,7 @@ typedef struct {
     lanes log_C, arrivals, variance;
     lanes relevant;               /* of |rho| h */
     lanes own[INTEGRALS], others[INTEGRALS]; /* of the squared factors of Y and X in the derivatives */
+    lanes all, moving;            /* of h, and of |rho (1 - x)| h: only for a product with the Hessian */
 } item_sums;
 
 /* Limit the exponents of an item: beyond, it has arrived, or grows so much that no bound is of use. */
@@ -131,7 +132,7 @@ PLR_INLINE item_magnitudes normal_item(complex_lanes y)
 }
 
 PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure,
-                               int normal)
+                               int product, int normal)
 {
     item_sums sums = {{0}};
     double w = 1;
@@ -159,20 +160,25 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
             continue;
         sums.own[OF_HESSIAN] += square * h2 * item.second;
         sums.others[OF_HESSIAN] += count * h2 * item.first;
+        if (product) {
+            sums.all += count * h;
+            sums.moving += histogram->magnitudes[bin] * h * vec_rough_sqrt(item.first);
+        }
     }
     return sums;
 }
 
-/* Return a bound of the largest probability of a number of arrivals, where two items each of variance 1/4 or less are
- * left out: e^-V I_0(V) <= 1 / sqrt(max(1 + 2 V, 2 pi V - 2.2)). */
-PLR_INLINE lanes largest_chance(lanes variance)
+/* Return a bound of the largest probability of a number of arrivals, where two items, or three for a product, each of
+ * variance 1/4 or less are left out: e^-V I_0(V) <= 1 / sqrt(max(1 + 2 V, 2 pi V - 2.2)). */
+PLR_INLINE lanes largest_chance(lanes variance, int product)
 {
-    const lanes V = vec_max_f64(variance - 0.5, (lanes){0});
+    const lanes V = vec_max_f64(variance - (product ? 0.75 : 0.5), (lanes){0});
     return vec_rough_inverse_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
 }
 
 /* Sums over ranks of |delta_k| times bounds of P(N without j < k), a sum of probabilities of single numbers, and of
- * P(N without i and j = k - 1). */
+ * P(N without i and j = k - 1). For a product a third item is left out, and k - 2 counts too: |epsilon_(k-1)| <=
+ * |delta_k| + |delta_(k-1)| (hessian_product.h). */
 typedef struct {
     lanes open, next;
 } rank_sums;
@@ -184,16 +190,17 @@ typedef struct {
 PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
 {
     rank_sums all = {{0}, {0}};
+    const int product = gains->product;
     const lanes zero = {0}, mean = sums->arrivals, variance = sums->variance + DBL_MIN;
     lanes open = zero; /* the probabilities of all numbers so far */
     for (intptr_t k = 1; k <= gains->K; k++) {
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
-        const lanes above = (double)(k - 1) - mean, below = -2.0 - above;
+        const lanes above = (double)(k - 1 - product) - mean, below = (product ? -4.0 : -2.0) - above;
         const lanes d = vec_max_f64(vec_max_f64(below, above), zero), bernstein = variance + d * (1.0 / 3);
         const lanes s = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
         const lanes tilt = d * vec_rough_inverse(s);
         const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d * tilt) *
-                           largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt));
+                           largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt), product);
         open += next;
         all.open += weight * vec_min_f64(open, vec_all(1));
         all.next += weight * next;
@@ -224,14 +231,20 @@ static double log_of_sum(const log_sum *sum)
 PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *gains, ellipse_points points,
                            int derivatives, int exposure, int normal, log_sum sum[INTEGRALS])
 {
-    const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, normal);
-    const lanes most_likely = largest_chance(sums.variance);
+    const int product = derivatives > 1 && !normal && gains->product;
+    const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, product, normal);
+    const lanes most_likely = largest_chance(sums.variance, product);
     const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
     lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
     const lanes factor = exposure ? (lanes){0} : normal ? vec_all(1) : vec_rough_sqrt(square_of(points.t));
     const lanes moving = factor * sums.relevant * ranks.next;
     for (int order = 1; order <= derivatives; order++)
         norm[order] = vec_rough_sqrt(sums.own[order]) * ranks.open + vec_rough_sqrt(sums.others[order]) * moving;
+    if (product) {
+        const lanes own = vec_rough_sqrt(sums.own[OF_GRADIENT]), others = vec_rough_sqrt(sums.others[OF_GRADIENT]);
+        const lanes changes = sums.moving + 2.0 * factor * sums.relevant * sums.all;
+        norm[OF_HESSIAN] += factor * ranks.next * (own * sums.all + others * changes);
+    }
     for (int order = 0; order <= derivatives; order++) {
         const lanes here = vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN));
         add_logarithm(sum + order, sums.log_C + vec_rough_log(here));

@@ -32,6 +32,7 @@ typedef struct {
     double sum_theta;            /* of magnitudes */
     int derivatives;             /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
     int exposure;                /* whether derivatives are by relevance */
+    int product;                 /* whether the Hessian is multiplied by a vector of entries of at most 1 */
 } panel_gains;
 
 /* The map from [v_begin, v_begin + v_length] to time: t = t0 + scale sinh(v)^2, or t0 + scale sinh(v) for normal

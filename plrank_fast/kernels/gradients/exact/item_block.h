@@ -16,6 +16,7 @@ typedef struct {
     double light_weight;             /* sum of w over them */
     double *w, *rho;                 /* weight and relevance; both are 0 for null items */
     intptr_t *item;                  /* index in the panel, -1 for null items */
+    double *direction;               /* of a product with the Hessian, 0 for null items; else NULL */
     double *position;                /* with normal arrival times: f over sigma, very low for null items; else NULL */
 } item_block;
 

@@ -1,6 +1,7 @@
 #include "gradients/exact/panel_integrals.h"
 
 #include "gradients/exact/arrival_polynomials.h"
+#include "gradients/exact/hessian_product.h"
 #include "gradients/exact/lane_sums.h"
 #include "gradients/exact/leave_one_out_division.h"
 #include "gradients/exact/leave_one_out_series.h"
@@ -71,7 +72,9 @@ static void prepare_nodes(node_task *task, int i)
             value += p->ranks.theta[m] * p->at.B[m];
         if (p->ranks.divide_all)
             here.light_begin = here.light_end = 0;
-        if (task->wanted != VALUE_ALONE)
+        if (task->wanted == PRODUCT)
+            prepare_product(p, &here);
+        else if (task->wanted != VALUE_ALONE)
             find_series(p, &here, longest_series(p, &here));
     }
     task->value = value;
@@ -94,7 +97,9 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
     const intptr_t end = next < p->items.quartets ? next : p->items.quartets;
     if (here.low >= p->ranks.K || task->wanted == VALUE_ALONE)
         return;
-    if (task->normal && task->wanted == HESSIAN)
+    if (task->wanted == PRODUCT)
+        add_product(p, &here, begin, end);
+    else if (task->normal && task->wanted == HESSIAN)
         add_items(p, &here, begin, end, HESSIAN, 1);
     else if (task->normal)
         add_items(p, &here, begin, end, GRADIENT, 1);
@@ -186,7 +191,11 @@ static void integrate_one_by_one(panel *p, const integrands wanted)
 
 static integrands integrands_wanted(const exact_query *query)
 {
-    return query->exposure ? EXPOSURE : query->hessian ? HESSIAN : query->gradient ? GRADIENT : VALUE_ALONE;
+    return query->exposure    ? EXPOSURE
+           : query->direction ? PRODUCT
+           : query->hessian   ? HESSIAN
+           : query->gradient  ? GRADIENT
+                              : VALUE_ALONE;
 }
 
 void clear_sums(panel *p, const exact_query *query)
@@ -197,7 +206,7 @@ void clear_sums(panel *p, const exact_query *query)
     sums->value = (lanes){0};
     if (wanted != VALUE_ALONE)
         memset(sums->gradient, 0, items);
-    if (wanted == HESSIAN)
+    if (wanted >= HESSIAN)
         memset(sums->hessian, 0, items);
     if (proxies > 0 && wanted != VALUE_ALONE)
         memset(sums->proxy_gradient, 0, proxies);

@@ -31,6 +31,15 @@ void prepare_exponential_table(void)
     }
 }
 
+/* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */
+static tail_bound loss_of(const score_histogram *histogram, tail_bins bins, const panel_gains *gains, double *inverse_z)
+{
+    tail_bound loss = tail_bound_of(histogram, bins, gains->K - 1.0, inverse_z);
+    if (gains->product)
+        loss.log_loss += log((double)gains->K + 1 + loss.rate);
+    return loss;
+}
+
 /* Return how long after a step, in steps, the loss is within the cut, if it is within it at the next: the later of
  * chord and tangent, for a nat less because both are guesses, once the bound has confirmed it; else 1. */
 static double steps_to_cut(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains,
@@ -42,7 +51,7 @@ static double steps_to_cut(const arrival_table *table, const score_histogram *hi
     if (!(steps < 1))
         return 1;
     const tail_bins between = tail_bins_after(table, histogram, step, steps, gains->derivatives, p, q);
-    return tail_bound_of(histogram, between, gains->K - 1.0, &inverse_z).log_loss < log_cut ? steps : 1;
+    return loss_of(histogram, between, gains, &inverse_z).log_loss < log_cut ? steps : 1;
 }
 
 /* Set what the plan allows, once its flux is known. */
@@ -73,7 +82,7 @@ void find_live_time(const arrival_table *table, const score_histogram *histogram
     live->steps = live->ended = live->last_open = 0;
     live->largest_flux = live->goals.cut = 0;
     double inverse_z = 1, log_cut = 0;
-    tail_bound before = {0, 0};
+    tail_bound before = {0};
     for (; step < last * BINS_PER_NAT + 1 && live->steps < MOST_STEPS; step++) {
         const arrival_profile at = profile_at(table, histogram, step);
         const double ahead = at.arrivals - earlier;
@@ -87,10 +96,9 @@ void find_live_time(const arrival_table *table, const score_histogram *histogram
                 log_cut = log(live->goals.cut);
             }
             const double inverse_before = inverse_z;
-            tail_bound loss = {0, 0};
+            tail_bound loss = {0};
             if (ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
-                loss = tail_bound_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), earlier,
-                                     &inverse_z);
+                loss = loss_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), gains, &inverse_z);
             if (loss.log_loss < log_cut) {
                 const double steps =
                     steps_to_cut(table, histogram, gains, step - 1, before, loss, log_cut, inverse_before);

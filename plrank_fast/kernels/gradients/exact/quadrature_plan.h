@@ -30,7 +30,8 @@ typedef struct {
     double allowed[INTEGRALS], per_flux[INTEGRALS], cut;
     double R;         /* variation of the rank weights times the range of relevance, */
     double unit;      /* and times the largest relevance that is integrated */
-    int derivatives;  /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
+    int derivatives;  /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal, */
+    int product;      /* or with a product of the Hessian in its place */
 } tolerances;
 
 /* Return how many times R an integral loses if the loss is 1. */

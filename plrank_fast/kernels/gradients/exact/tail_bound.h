@@ -18,7 +18,17 @@
  * the rate of arrivals of rank <= K per unit of ln t, and the expected number of ranks left open. Second derivatives
  * add terms x |x - 1| q_j, twice x q_j times a derivative of E[M | A], which is at most R / e, and pi_j (1 + 2 / e) R
  * per choice: less than 2 R { sum_j x_j (1 + x_j / 2) q_j P(N_without_j < K) + E[(K - N)+] } for the diagonal of the
- * Hessian. The value loses at most R E[(K - N)+]. The bounds sum absolute values, so they hold for any signs of
+ * Hessian. The value loses at most R E[(K - N)+]. With n = (K - N)+, the product of the Hessian with a vector of
+ * entries of at most 1 loses, in sum of magnitudes, at most
+ *
+ *     R { E[n (n + 1) / 2] + 2 sum_j x_j q_j E[n without j] + 2 sum_(i != j) x_i q_i x_j q_j P(N_without_i_and_j < K)
+ *         + sum_j x_j |x_j - 1| q_j P(N_without_j < K) }:
+ *
+ * a sum over the entries with signs u is E[M (s_u s_v - sum of covariances of u and v in the choices)] for M given A,
+ * where s_u sums u_c - mean u over choices c; a choice's gain differs by at most R, so two choices contribute at most
+ * R / 2, one with itself R. Chernoff's factors for n <= K and for each item left out bound all of this by 2 (K + 1 +
+ * rate) times the bound of the gradient with x (1 + x / 2) in place of x, `rate` being its sum over items. The
+ * bounds sum absolute values, so they hold for any signs of
  * relevance and rank weights. The histogram keeps sums of weights, and ln E[z^N] is a sum of convex functions of them,
  * ln(z + (1 - z) e^-(w T)), so splitting items between bins can only raise it.
  */
@@ -33,6 +43,7 @@
 
 typedef struct {
     double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
+    double rate;            /* of arrivals, in that bound */
 } tail_bound;
 
 /* The bins from `first` on at some time, when all items before have certainly arrived. */
@@ -102,7 +113,7 @@ PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins 
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
         const double most_open = log_inverse < 1 ? smaller(earlier + 1, *inverse_z / (M_E * log_inverse)) : 1;
         const double log_chance = vec_sum(log_moment) - (certain - earlier) * log_inverse;
-        return (tail_bound){log_chance + log(rate + most_open), (1 - z) * vec_sum(slope)};
+        return (tail_bound){log_chance + log(rate + most_open), (1 - z) * vec_sum(slope), rate};
     }
 }
 
