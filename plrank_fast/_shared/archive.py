@@ -54,10 +54,11 @@ def write_archive(
     parts: list[Any] = [text, b" " * space + b"\n"]
     for array in little.values():
         parts += [array.reshape(-1).view(np.uint8), bytes(-array.nbytes % ALIGNMENT)]
-    payload = b"".join(parts)
+    digest = hashlib.sha256()
+    for part in parts:
+        digest.update(part)
     with files.replacing(path, mode=mode) as file:
-        file.write(f"{begin}{hashlib.sha256(payload).hexdigest()}\n".encode())
-        file.write(payload)
+        file.writelines([f"{begin}{digest.hexdigest()}\n".encode(), *parts])
 
 
 def read_archive(path: str | os.PathLike[str], kind: str, *, mapped: bool = False) -> tuple[dict[str, Any], Arrays]:

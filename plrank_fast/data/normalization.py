@@ -6,6 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data.ranking_data import RankingData
 
 CHUNK_BYTES = 2**26  # the temporaries of one chunk of queries, not a second copy of the data set
@@ -27,6 +28,7 @@ def normalize_queries(data: RankingData) -> RankingData:
     RankingData
         The data with new features, of the same dtype.
     """
+    require_bytes(data.features.nbytes, f"another matrix of features, {data.n_docs} x {data.n_features}, normalised,")
     # The width of a range of doubles may overflow; halves do not.
     normalized = np.empty_like(data.features, order="C")
     filled = np.flatnonzero(data.list_lengths)  # reduceat would give an empty query its successor's first row

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast._shared.memory import require_bytes
 from plrank_fast.offsets import offsets_from_group
 from plrank_fast.validation import one_entry_each, query_offsets, require
 
@@ -120,6 +121,9 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         raise ValueError(f"parts must have the same n_features, got {[part.n_features for part in parts]}")
     if len(parts) == 1:
         return parts[0]
+    n_docs, n_features = sum(part.n_docs for part in parts), parts[0].n_features
+    needed = sum(part.features.nbytes for part in parts)
+    require_bytes(needed, f"another matrix of features, {n_docs} x {n_features}, of all parts")
     return RankingData(
         features=np.concatenate([part.features for part in parts]),
         labels=np.concatenate([part.labels for part in parts]),

@@ -41,7 +41,8 @@ ACTIVITIES = {
     "evaluation": "evaluation",
     "checkpoint": "checkpoints",
 }  # activities by which time is recorded, with their titles
-BYTES_OF_A_WEIGHT = 20  # float32: itself, its best value, its gradient and the two moments of Adam
+# of float32: itself, its best value, its gradient and the two moments of Adam, three of them twice for a checkpoint
+BYTES_OF_A_WEIGHT = 32
 GROUPS = ("network/", "best/", "optimizer/")  # prefixes of the names of arrays in a checkpoint
 ORDER, SAMPLING = range(2)  # keys of the random streams
 REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; later ones take precedence
@@ -117,7 +118,8 @@ class TrainingRun:
         self.progress = Progress()
         train = splits["train"]
         needed = BYTES_OF_A_WEIGHT * n_weights(train.n_features, config.hidden)
-        require_bytes(needed, f"hidden {' '.join(map(str, config.hidden))} means a network that")
+        hidden = " ".join(map(str, config.hidden))
+        require_bytes(needed, f"hidden {hidden} and {train.n_features} features mean a network that")
         self.network = ScoringNetwork(train.n_features, config.hidden, config.seed, config.initialization)
         self.best_weights = self.network.weights()
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data import PROFILES, RankingData, concatenate, generate, load_letor, normalize_queries
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.validation import choice, count, flag
@@ -95,7 +96,11 @@ class Source:
 def with_columns(data: RankingData, n_features: int) -> RankingData:
     """Append zero columns up to ``n_features``, as files need not contain the last features."""
     missing = n_features - data.n_features
-    return replace(data, features=np.pad(data.features, ((0, 0), (0, missing)))) if missing else data
+    if not missing:
+        return data
+    needed = data.n_docs * n_features * data.features.itemsize
+    require_bytes(needed, f"feature {n_features} means a matrix for {data.name} that, {data.n_docs} x {n_features},")
+    return replace(data, features=np.pad(data.features, ((0, 0), (0, missing))))
 
 
 def load_files(
@@ -111,6 +116,7 @@ def load_files(
         parts = [load_letor(path, dtype=np.float32, string_qids=string_qids) for path in paths]
         widest = max(part.n_features for part in parts)
         data = concatenate([with_columns(part, widest) for part in parts])
+        del parts
         return normalize_queries(data) if normalize else data
 
     if cache is None:

@@ -219,6 +219,13 @@ def test_devices_may_be_read_and_written(letor, tmp_path):
     done("evaluate", tmp_path / "run/model.plrank", letor, "--json", os.devnull, "--scores", os.devnull)
 
 
+def test_network_that_cannot_fit(letor, error_of, monkeypatch):
+    """Mutants: the copies of a checkpoint not counted, the features not named; no check."""
+    monkeypatch.setattr("plrank_fast._shared.memory.available_bytes", lambda: 32 * (2 * 50 + 50 + 51) - 1)
+    told = error_of("train", "--train", letor, "--vali", letor, "--hidden", "50")
+    assert told.startswith("--hidden 50 and 2 features mean a network that needs ")
+
+
 def test_folder_that_cannot_be_written(tmp_path, error_of, monkeypatch):
     """Root may write anywhere, so a link that leads nowhere stands for the read-only one. Mutant: no save before the
     first epoch."""

@@ -13,7 +13,8 @@ import numpy as np
 import pytest
 
 from plrank_fast._shared import memory
-from plrank_fast.data import concatenate, letor, load_letor
+from plrank_fast.data import concatenate, letor, load_letor, normalize_queries
+from plrank_fast.training.sources import with_columns
 
 GOOD = b"1 qid:1 1:2 3:0.5\n0 qid:1 2:3\n2 qid:7 1:1\n"
 
@@ -179,6 +180,22 @@ def test_matrix_that_cannot_fit(tmp_path, monkeypatch):
         load_letor(path)
     monkeypatch.setattr(memory, "available_bytes", lambda: 72)
     assert load_letor(path).n_docs == 3
+
+
+def test_every_matrix_counts(tmp_path, monkeypatch):
+    """Of a split that is normalised, widened to the columns of another one, or put together. Mutants: one of the checks
+    left out; the matrix of the file counted alone."""
+    data = load_letor(written(tmp_path, GOOD), dtype=np.float32)
+    for call, matrix, needed in (
+        (lambda: normalize_queries(data), "another matrix of features, 3 x 3, normalised,", 36),
+        (lambda: concatenate([data, data]), "another matrix of features, 6 x 3, of all parts", 72),
+        (lambda: with_columns(data, 5), "feature 5 means a matrix for data.txt that, 3 x 5,", 60),
+    ):
+        monkeypatch.setattr(memory, "available_bytes", lambda needed=needed: needed - 1)
+        with pytest.raises(MemoryError, match=f"^{matrix} needs "):
+            call()
+        monkeypatch.setattr(memory, "available_bytes", lambda needed=needed: needed)
+        assert call().features.nbytes == needed
 
 
 def test_available_memory():

@@ -6,6 +6,7 @@ import json
 import os
 import secrets
 import time
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -101,6 +102,16 @@ def test_failed_write_leaves_the_old_file(tmp_path, monkeypatch, failing):
     assert caught.value.errno == errno.ENOSPC
     assert path.read_bytes() == before
     assert os.listdir(tmp_path) == ["file"]
+
+
+def test_no_copy_of_large_arrays(tmp_path):
+    """Mutant: the parts joined before they are hashed and written."""
+    large = {"weights": np.zeros(2**20)}
+    tracemalloc.start()
+    write_archive(tmp_path / "file", "model", HEADER, large)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 2**22
 
 
 def test_order_of_system_calls(tmp_path, monkeypatch):
