@@ -8,6 +8,13 @@ that of boosting with this gradient and curvature,
     -sum gradient / (sum curvature + l2_leaf_reg * mean curvature),
 
 and ``l2_leaf_reg`` is in units of average documents by CatBoost's own definition.
+
+Each tree is a model of its own. CatBoost turns a category of many values into statistics of the labels, for its own
+losses those of documents that come earlier in a random order. Here the splits are found by such statistics, but the
+scores at which the next gradient is computed come from those of all documents, the document's own label included.
+Categories of rare values therefore help less: in two runs on 300 generated queries a category of 1000 values raised the
+NDCG@10 by .005, and that of YetiRank by .024; one of 100 values by .028 and .037, and one of 8 by .029 and .032. With a
+``one_hot_max_size`` of at least the number of values there are no statistics.
 """
 
 from __future__ import annotations
@@ -44,6 +51,8 @@ DEFAULTS: dict[str, Any] = {
     "random_seed": 0,
     "od_type": "Iter",
 }
+FEATURE_KINDS = ("cat_features", "text_features", "embedding_features")
+OF_PRINTING = ("verbose", "verbose_eval", "silent", "logging_level", "metric_period")
 # These are parameters of whole models, which a training of single trees cannot apply.
 OF_MODELS = (
     *("od_pval", "custom_metric", "best_model_min_trees", "eval_fraction"),
@@ -124,6 +133,8 @@ def train(
     steps = pool.slice(np.arange(labels.size))  # a pool of our own, whose weights and baseline may change
     if not steps.is_quantized():
         steps.quantize(**{name: settings[name] for name in signature(steps.quantize).parameters if name in settings})
+    # CatBoost finds leaves by categories of two values in the caller's pool alone, and in a quantised pool faster.
+    for_leaves = pool if pool.get_cat_feature_indices() else steps
     baseline = [[0.0] for _ in labels]  # CatBoost reads an array, which set_baseline makes, a tenth as fast
     trees: list[Any] = []
     best = 0
@@ -137,7 +148,7 @@ def train(
         tree = _Tree({**settings, **ONE_TREE, "random_seed": seed + number})
         tree.fit(steps)
         trees.append(tree)
-        scores += _values(tree, steps, threads)
+        scores += _values(tree, for_leaves, threads)
         if evaluation is not None:
             eval_labels, eval_offsets, eval_weights, eval_scores = evaluation
             eval_scores += _values(tree, eval_pool, threads)
@@ -277,6 +288,14 @@ class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
 
     def __init__(self, **parameters: Any) -> None:
         catboost.CatBoost.__init__(self, parameters)
+        self._history: dict[str, list[float]] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**super().__getstate__(), "_history": self._history}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self._history = state["_history"]
+        super().__setstate__({name: value for name, value in state.items() if name != "_history"})
 
     def get_params(self, **_: Any) -> dict[str, Any]:
         """Return the parameters themselves, which ``sklearn.base.clone`` needs; CatBoost's own returns copies."""
@@ -291,12 +310,56 @@ class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
         eval_set: Any = None,
         early_stopping_rounds: int | None = None,
         init_model: Any = None,
+        verbose: bool | int | None = None,
         **pool_options: Any,
     ) -> Any:
-        """Fit to a ``catboost.Pool``, or to the arguments of one; ``eval_set`` is a pool."""
-        pool = X if isinstance(X, catboost.Pool) else catboost.Pool(X, y, group_id=group_id, **pool_options)
+        """Fit to a ``catboost.Pool``, or to the arguments of one; ``eval_set`` is a pool or ``(X, y, group_id)``."""
+        settings = {name: value for name, value in self.get_params().items() if name not in FEATURE_KINDS}
+        if verbose is not None:
+            settings = {name: value for name, value in settings.items() if name not in OF_PRINTING}
+            settings["verbose"] = verbose
+        if eval_set is not None and not isinstance(eval_set, catboost.Pool):
+            fits = isinstance(eval_set, tuple) and len(eval_set) == 3
+            got = type(eval_set).__name__ + (f" of {len(eval_set)}" if isinstance(eval_set, tuple) else "")
+            validation.of_type(fits, "eval_set", "a catboost.Pool or (X, y, group_id)", got)
+            kinds = {name: pool_options[name] for name in FEATURE_KINDS if name in pool_options}
+            eval_set = self._pool(*eval_set, **kinds)
+        self._history = {}
         trained = train(
-            self.get_params(), pool, eval_pool=eval_set, early_stopping_rounds=early_stopping_rounds,
-            init_model=init_model,
+            settings, self._pool(X, y, group_id, **pool_options), eval_pool=eval_set, init_model=init_model,
+            early_stopping_rounds=early_stopping_rounds, evals_result=self._history,
         )  # fmt: skip
         return self.load_model(blob=trained._serialize_model())
+
+    def score(self, X: Any, y: Any = None, group_id: Any = None) -> float:
+        """Compute the ``eval_metric``, NDCG@10 by default, where ``catboost.CatBoostRanker`` has another NDCG."""
+        labels, offsets, weights, scores = _read(self._pool(X, y, group_id), self)
+        metric = self.get_params().get("eval_metric") or RankingMetric()
+        return metric.evaluate(scores, labels, offsets, weights=weights)
+
+    def _pool(self, X: Any, y: Any, group_id: Any, **options: Any) -> Any:
+        """Return a pool of the arguments of one, with the kinds of features that the parameters name."""
+        if isinstance(X, catboost.Pool):
+            return X
+        given = {name: self.get_params()[name] for name in FEATURE_KINDS if name in self.get_params()}
+        return catboost.Pool(X, y, group_id=group_id, **given | options)
+
+    def get_evals_result(self) -> dict[str, dict[str, list[float]]]:
+        """Return the metric of each round on ``eval_set``, in CatBoost's form."""
+        return {"validation": self._history} if any(self._history.values()) else {}
+
+    def get_best_score(self) -> dict[str, dict[str, float]]:
+        """Return the highest value of the metric on ``eval_set``, in CatBoost's form."""
+        return {
+            name: {of: max(values) for of, values in kept.items()} for name, kept in self.get_evals_result().items()
+        }
+
+    def get_best_iteration(self) -> int | None:
+        """Return the round of that value, the first of equals; None without an ``eval_set``."""
+        values = next(iter(self._history.values()), [])
+        return values.index(max(values)) if values else None
+
+    @property
+    def n_features_in_(self) -> int | None:
+        """Features seen in ``fit``."""
+        return len(self.feature_names_) if self.is_fitted() else None

@@ -648,6 +648,52 @@ class TestCatBoost:
         more = base.clone(ranker).fit(self.pool(catboost), init_model=ranker)
         assert more.tree_count_ == 10
 
+    @pytest.mark.parametrize("values", [2, 3, 40])
+    def test_categories(self, catboost, values):
+        """The scores of training are those of the model. Mutants: leaves of the pool that is trained on; of the other.
+
+        CatBoost fails to find leaves by a category of two values in a quantised pool.
+        """
+        category = (
+            np.minimum(TRAIN.labels, 1) + 2 * (np.arange(TRAIN.n_docs) % (values // 2))
+            if values > 3
+            else (np.minimum(TRAIN.labels, values - 1))
+        )
+        rows = [[*row, f"c{int(of)}"] for row, of in zip(TRAIN.features.tolist(), category, strict=True)]
+        pool = catboost.Pool(rows, TRAIN.labels, group_id=QUERY, cat_features=[12])
+        seen = []
+
+        class Objective(BoostingObjective):
+            def derivatives(self, scores, *arguments, **options):
+                seen.append(scores.copy())
+                return super().derivatives(scores, *arguments, **options)
+
+        plr.catboost.train(CATBOOST, pool, 4, objective=Objective())
+        three = plr.catboost.train(CATBOOST, pool, 3)
+        np.testing.assert_allclose(three.predict(pool), seen[3], rtol=0, atol=1e-12)
+        ranker = plr.catboost.Ranker(cat_features=[12], iterations=3, **CATBOOST).fit(rows, TRAIN.labels, QUERY)
+        np.testing.assert_array_equal(ranker.predict(rows), three.predict(pool))
+
+    def test_ranker_knows_its_training(self, catboost, capfd):
+        """As ``CatBoostRanker`` does. Mutants: CatBoost's own score; no history; no groups of a tuple."""
+        ranker = plr.catboost.Ranker(iterations=30, **CATBOOST | {"learning_rate": 0.5})
+        evaluation = TEST.features, TEST.labels, np.repeat(np.arange(TEST_SIZES.size), TEST_SIZES)
+        ranker.fit(TRAIN.features, TRAIN.labels, QUERY, eval_set=evaluation, early_stopping_rounds=4, verbose=2)
+        assert "1:\tndcg_plrank@10" in capfd.readouterr().out
+        for fitted in (ranker, pickle.loads(pickle.dumps(ranker))):
+            values = fitted.evals_result_["validation"]["ndcg_plrank@10"]
+            assert fitted.best_iteration_ == np.argmax(values) == fitted.tree_count_ - 1 == len(values) - 5
+            assert fitted.best_score_ == {"validation": {"ndcg_plrank@10": max(values)}}
+            assert fitted.n_features_in_ == 12
+            assert fitted.score(*evaluation) == pytest.approx(max(values), abs=1e-9)
+            assert fitted.score(*evaluation) == pytest.approx(mean_ndcg(fitted.predict(TEST.features)), abs=1e-12)
+            assert "_history" not in fitted.get_params()
+        alone = plr.catboost.Ranker(iterations=2, **CATBOOST).fit(TRAIN.features, TRAIN.labels, QUERY)
+        assert (alone.best_iteration_, alone.best_score_, alone.evals_result_) == (None, {}, {})
+        assert plr.catboost.Ranker().n_features_in_ is None
+        with pytest.raises(TypeError, match=r"eval_set must be a catboost.Pool or \(X, y, group_id\), got tuple of 2"):
+            ranker.fit(TRAIN.features, TRAIN.labels, QUERY, eval_set=evaluation[:2])
+
     def test_early_stopping_takes_the_first_of_equals(self, catboost):
         class Constant(RankingMetric):
             def evaluate(self, scores, labels, offsets=None, *, weights=None):
