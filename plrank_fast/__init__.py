@@ -152,6 +152,7 @@ __all__ = [
 ]
 
 # These are imported at their first use: they would make ``import plrank_fast`` take half as long again.
+_ADAPTERS = ("torch", "jax", "sklearn", "lightgbm", "xgboost", "catboost", "dask")
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 
@@ -160,6 +161,11 @@ def __getattr__(name: str) -> Any:
         return import_module(f"plrank_fast.{name}")
     if name == "load_model":
         return import_module("plrank_fast.training.saved_model").load_model
+    if name in _ADAPTERS:
+        try:
+            return import_module(f"plrank_fast.{name}")
+        except ImportError as error:  # hasattr expects an AttributeError
+            raise AttributeError(f"plrank_fast.{name} cannot be imported: {error}") from error
     raise AttributeError(f"module 'plrank_fast' has no attribute {name!r}")
 
 

@@ -137,6 +137,11 @@ def _words(seed: Any, name: str = "seed") -> Any:
     return seed.reshape(-1)
 
 
+def _checked_words(words: NDArray[Any], name: str) -> list[int]:
+    """Return the words of a seed once their values are known."""
+    return validation.each(words >= 0, words, name, "not be negative").tolist()
+
+
 def _constant(values: Any, name: str) -> Any:
     """Return an array of the values that refuses differentiation by it."""
 
@@ -202,7 +207,8 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     @loss.defjvp  # type: ignore[untyped-decorator]
     def slope(primals: Any, tangents: Any) -> Any:
         losses, gradient = evaluate(*primals)
-        products, offsets = gradient * tangents[0], primals[1].get("offsets")
+        tangent, offsets, mask = tangents[0], *(primals[1].get(name) for name in ("offsets", "mask"))
+        products = gradient * (tangent if mask is None else jnp.where(mask, tangent, 0.0))
         if losses.size == 1:
             return losses, products.sum().reshape(1)
         if offsets is None:
@@ -232,8 +238,8 @@ def _losses_on_host(
         words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
         batch = dict.fromkeys(OPTIONAL) | batch
         values[index], gradient[index] = expected_loss(
-            scores[index], batch.pop("relevance").astype(np.float64), words=words.tolist, first_query=first_query,
-            **batch, **dict(static),
+            scores[index], batch.pop("relevance").astype(np.float64), words=partial(_checked_words, words, "seed"),
+            first_query=first_query, **batch, **dict(static),
         )  # fmt: skip
     return values.astype(scores.dtype), gradient.astype(scores.dtype)
 
@@ -381,8 +387,9 @@ class PlackettLuce:
         n_queries = int(np.prod(batch, dtype=np.int64))
         if 0 in shape:
             return jnp.zeros(shape, self.scores.dtype)
-        rows = jnp.broadcast_to(self.scores, (*batch, self.scores.shape[-1])).reshape(n_queries, -1)
-        of_rows = jnp.broadcast_to(rankings, (*shape, rankings.shape[-1])).reshape(-1, n_queries, rankings.shape[-1])
+        n_items, length = self.scores.shape[-1], rankings.shape[-1]
+        rows = jnp.broadcast_to(self.scores, (*batch, n_items)).reshape(n_queries, n_items)
+        of_rows = jnp.broadcast_to(rankings, (*shape, length)).reshape(math.prod(shape) // n_queries, n_queries, length)
         log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
         return log_prob.swapaxes(0, 1).reshape(shape)
 
@@ -461,7 +468,7 @@ def _draw_on_host(shape: tuple[int, ...], n_axes: int, scores: Any, words: Any) 
     rankings = np.empty(stacked + shape, dtype=np.int32)
     for index in np.ndindex(stacked):
         rows = scores[index].reshape(-1, scores.shape[-1]).astype(np.float64)
-        n_samples, rng = math.prod(shape[:-1]) // len(rows), np.random.SeedSequence(words[index].tolist())
+        n_samples, rng = math.prod(shape[:-1]) // len(rows), np.random.SeedSequence(_checked_words(words[index], "key"))
         rankings[index] = np.moveaxis(sample_rows(rows, n_samples, shape[-1], rng), 1, 0).reshape(shape)
     return rankings
 
@@ -491,7 +498,8 @@ def _log_prob_of(scores: Any, rankings: Any, tied: bool) -> Any:
 def _rows_on_host(tied: bool, scores: Any, rankings: Any, *upstream: Any) -> NDArray[Any]:
     """Compute log-probabilities, or with ``upstream`` their gradient; all axes before those of a query are queries."""
     scores, rankings, *cotangent = map(np.asarray, (scores, rankings, *upstream))
-    rows, of_rows = scores.reshape(-1, scores.shape[-1]), rankings.reshape(-1, *rankings.shape[-2:])
+    n_queries = math.prod(scores.shape[:-1])
+    rows, of_rows = scores.reshape(n_queries, scores.shape[-1]), rankings.reshape(n_queries, *rankings.shape[-2:])
     values = log_prob_of_rows(rows, of_rows, tied, *(each.reshape(of_rows.shape[:-1]) for each in cotangent))
     return values.reshape(scores.shape if upstream else rankings.shape[:-1]).astype(scores.dtype)
 

@@ -72,10 +72,22 @@ def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
     return tensor.to(like.device, dtype)
 
 
-def _one_by_one(function: Any) -> Any:
-    """Return the rule by which ``torch.vmap`` calls a function once for each entry of the mapped axis."""
+def _one_by_one(function: Any, shapes: Any) -> Any:
+    """Return the rule by which ``torch.vmap`` calls a function once for each entry of the mapped axis.
+
+    Without an entry, ``shapes`` makes the results of one from inputs whose values do not count.
+    """
 
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
+        if info.batch_size == 0:
+            no_axis = [
+                value if axis is None else value.new_empty(value.movedim(axis, 0).shape[1:])
+                for value, axis in zip(inputs, in_dims, strict=True)
+            ]
+            result = shapes(*no_axis)
+            if isinstance(result, tuple):
+                return tuple(each.new_empty((0, *each.shape)) for each in result), (0,) * len(result)
+            return result.new_empty((0, *result.shape)), 0
         calls = [
             [value if axis is None else value.select(axis, i) for value, axis in zip(inputs, in_dims, strict=True)]
             for i in range(info.batch_size)
@@ -92,7 +104,7 @@ def _operator(name: str, schema: str, function: Any, shapes: Any) -> Any:
     """Make an operator that compiles and exports as one node; ``shapes`` makes its results without values."""
     operator = torch.library.custom_op(f"plrank_fast::{name}", function, mutates_args=(), schema=schema)
     operator.register_fake(shapes)
-    operator.register_vmap(_one_by_one(operator))
+    operator.register_vmap(_one_by_one(operator, shapes))
     return operator
 
 
@@ -159,7 +171,7 @@ class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
             change = _OnceDifferentiable.apply(change, "the gradient of plackett_luce_loss", inputs[0], upstream)
         return None, change.to(inputs[0].dtype), *(None,) * (len(ctx.needs_input_grad) - 2)
 
-    vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs)))
+    vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs), lambda gradient, *_: gradient))
 
 
 class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
@@ -197,7 +209,7 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
             gradient = _OnceDifferentiable.apply(gradient * of_docs, "plackett_luce_loss", scores, upstream)
         return gradient.to(scores.dtype), *others
 
-    vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs)))
+    vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs), _shapes_of_loss))
 
 
 INPUTS = (
@@ -315,7 +327,7 @@ def _constant(value: Any, name: str) -> Any:
         validation.require(
             not value.requires_grad, f"{name} must not require a gradient: pass {name}.detach()", TypeError
         )
-        return value
+        return _dense(value, name)
     if torch.compiler.is_compiling():
         return torch.as_tensor(value)
     if name == "offsets":
@@ -328,7 +340,17 @@ def _floating(scores: Any) -> Any:
     is_tensor = isinstance(scores, torch.Tensor)
     got = scores.dtype if is_tensor else type(scores).__name__
     validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
-    return scores
+    return _dense(scores, "scores")
+
+
+def _dense(tensor: Any, name: str) -> Any:
+    """Return a tensor that has a value for each entry, as nested ones do, of a dtype that has arithmetic."""
+    if tensor.layout is not torch.strided and not tensor.is_nested:
+        validation.of_type(False, name, "a dense tensor", f"{tensor.layout}: pass {name}.to_dense()")
+    if tensor.is_quantized or (tensor.is_floating_point() and tensor.dtype.itemsize == 1):
+        remedy = "dequantize" if tensor.is_quantized else "float"
+        validation.of_type(False, name, "of a dtype with arithmetic", f"{tensor.dtype}: pass {name}.{remedy}()")
+    return tensor
 
 
 def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[Any, Any, Any]:
@@ -500,6 +522,7 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
     """
 
     def __init__(self, lengths: ArrayLike, max_docs: int, *, shuffle: bool = True, generator: Any = None) -> None:
+        lengths = _dense(lengths, "lengths") if isinstance(lengths, torch.Tensor) else lengths
         self.lengths = validation.list_lengths(_on_host(lengths), "lengths")
         self.max_docs = validation.count(max_docs, "max_docs", 1)
         self.shuffle, self.generator = validation.flag(shuffle, "shuffle"), generator
@@ -570,6 +593,15 @@ class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
 _log_prob.register_autograd(_LogProb.backward, setup_context=_LogProb.setup_context)
 
 
+class _Scores(constraints.Constraint):  # type: ignore[name-defined, misc]
+    """Constraint to vectors of finite numbers or -inf."""
+
+    event_dim = 1
+
+    def check(self, value: Any) -> Any:
+        return (value < math.inf).all(dim=-1)  # NaN is not below
+
+
 class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
     """Constraint to rankings of distinct items of positive weight, with -1 in the ranks that are left over."""
 
@@ -624,7 +656,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     tensor([ 0.1667, -0.8333,  0.6667], dtype=torch.float64)
     """
 
-    arg_constraints = {"scores": constraints.real_vector}  # noqa: RUF012 - as PyTorch's own have it
+    arg_constraints = {"scores": _Scores()}  # noqa: RUF012 - as PyTorch's own have it
 
     def __init__(self, scores: Any, cutoff: int | None = None, validate_args: bool | None = None) -> None:
         _floating(scores)
@@ -702,7 +734,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
             Log-probabilities in the dtype of the scores, without the last axis.
         """
         name, value = validation.only_one({"value": value, "buckets": buckets})
-        tied, n_items = name == "buckets", self.scores.shape[-1]
+        value, tied, n_items = _dense(value, name), name == "buckets", self.scores.shape[-1]
         if tied:
             must = f"buckets must have one entry per item, {n_items}"
             validation.require(value.shape[-1:] == (n_items,), f"{must}, got shape {tuple(value.shape)}")
@@ -722,7 +754,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
             return self.expand(shape[n_more:])._log_prob_of(value, tied)
         if value.numel() * shape.numel() == 0:
             return self.scores[..., :0].sum() + self.scores.new_zeros(shape)
-        rankings = value.expand(shape + value.shape[-1:]).reshape(-1, n_queries, value.shape[-1]).movedim(0, 1)
+        rows_of_values = math.prod(shape[:n_more]), n_queries, value.shape[-1]
+        rankings = value.expand(shape + value.shape[-1:]).reshape(rows_of_values).movedim(0, 1)
         rows = self.scores.reshape(n_queries, n_items)
         log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous(), tied)
         return log_prob.movedim(0, 1).reshape(shape)

@@ -675,7 +675,7 @@ class TestCatBoost:
         np.testing.assert_array_equal(ranker.predict(rows), three.predict(pool))
 
     def test_ranker_knows_its_training(self, catboost, capfd):
-        """As ``CatBoostRanker`` does. Mutants: CatBoost's own score; no history; no groups of a tuple."""
+        """It has ``CatBoostRanker``'s attributes. Mutants: CatBoost's own score; no history; tuples without groups."""
         ranker = plr.catboost.Ranker(iterations=30, **CATBOOST | {"learning_rate": 0.5})
         evaluation = TEST.features, TEST.labels, np.repeat(np.arange(TEST_SIZES.size), TEST_SIZES)
         ranker.fit(TRAIN.features, TRAIN.labels, QUERY, eval_set=evaluation, early_stopping_rounds=4, verbose=2)

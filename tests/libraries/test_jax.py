@@ -3,6 +3,7 @@
 import importlib
 import itertools
 import os
+from functools import partial
 
 import numpy as np
 import pytest
@@ -307,3 +308,18 @@ def test_log_probability():
     ):
         with pytest.raises(ValueError, match=message):
             ranking_log_prob(*wrong)
+
+
+def test_tangents_of_padding():
+    """They do not count, whatever they are. Mutant: 0 times NaN."""
+    mask = np.array([[True, True, False], [True, True, True]])
+    scores, relevance = np.array([[0.0, 1.0, np.nan], [1.0, 2.0, 3.0]], np.float32), np.array([[0, 1, 0], [1, 0, 0]])
+    tangent = np.array([[0.5, 1.0, np.nan], [1.0, -2.0, 3.0]], np.float32)
+    loss = partial(plackett_luce_loss, relevance=relevance, mask=mask)
+    _, slope = jax.jvp(loss, (scores,), (tangent,))
+    np.testing.assert_allclose(slope, (jax.grad(loss)(scores) * np.nan_to_num(tangent)).sum(), rtol=1e-6)
+
+
+def test_negative_seeds_are_named():
+    with pytest.raises(Exception, match="seed must not be negative, got -1 at index 1"):
+        plackett_luce_loss(np.zeros(3), np.arange(3.0), method="cmc", seed=np.array([3, -1])).block_until_ready()

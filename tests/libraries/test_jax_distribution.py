@@ -13,7 +13,7 @@ jax = pytest.importorskip("jax", reason="JAX is not installed")
 
 import jax.numpy as jnp  # noqa: E402
 
-from plrank_fast.jax import PlackettLuce  # noqa: E402
+from plrank_fast.jax import PlackettLuce, ranking_log_prob  # noqa: E402
 
 # JAX runs threads, of which a fork elsewhere in the test session knows nothing
 pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*")
@@ -139,6 +139,18 @@ def test_log_prob_broadcasts_and_takes_short_rankings():
     empty = PlackettLuce(scores[:0].astype(np.float16)).log_prob(np.zeros((5, 0, 2), dtype=int))
     assert (empty.shape, empty.dtype) == ((5, 0), jnp.float16)
     assert PlackettLuce(scores, 0).sample(0, (3,)).shape == (3, 2, 0)
+
+
+def test_no_items():
+    """Mutant: -1 for the size of an axis that may be empty."""
+    policy, none = PlackettLuce(jnp.zeros(0)), jnp.zeros((2, 0), dtype=int)
+    assert policy.log_prob(none).tolist() == policy.log_prob(buckets=none).tolist() == [0.0, 0.0]
+    assert (policy.mode().shape, float(policy.entropy(0))) == ((0,), 0.0)
+    assert ranking_log_prob(jnp.zeros(0), none).tolist() == [0.0, 0.0]
+    gradient = jax.grad(lambda scores: ranking_log_prob(scores, jnp.zeros((0, 3), dtype=int)).sum())(jnp.zeros(3))
+    assert gradient.tolist() == [0.0, 0.0, 0.0]
+    with pytest.raises(Exception, match="key must not be negative, got -1 at index 0"):
+        PlackettLuce(jnp.zeros(3)).sample(jnp.array([-1, 2])).block_until_ready()
 
 
 def test_mode():

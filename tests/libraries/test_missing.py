@@ -50,3 +50,15 @@ def test_import_stays_light():
     program = "import sys, numpy.random; known = set(sys.modules); import plrank_fast; print(*set(sys.modules) - known)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert not {"importlib.metadata", *NEEDED} & set(loaded)
+
+
+def test_adapters_are_attributes():
+    """They are imported at their first use; one that cannot be says why. Mutant: an ImportError, unlike hasattr."""
+    program = (
+        "import sys; sys.modules['torch'] = None; import plrank_fast as plr\n"
+        "print(plr.xgboost.__name__, hasattr(plr, 'torch'), hasattr(plr, 'tensorflow'))\n"
+        "try: plr.torch\nexcept AttributeError as error: print(error)"
+    )
+    told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
+    assert told.startswith("plrank_fast.xgboost False False\nplrank_fast.torch cannot be imported: ")
+    assert 'pip install "torch' in told

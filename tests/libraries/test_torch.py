@@ -1,5 +1,6 @@
 """The loss for PyTorch: value and gradient of the library's own functions, in every shape, dtype and setting."""
 
+import functools
 import pickle
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
 from plrank_fast import torch as adapter  # noqa: E402
 from plrank_fast._methods.registry import ESTIMATORS  # noqa: E402
-from plrank_fast.torch import PlackettLuceLoss, plackett_luce_loss  # noqa: E402
+from plrank_fast.torch import PlackettLuceLoss, QueryBatchSampler, plackett_luce_loss  # noqa: E402
 
 OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
 LENGTHS = np.diff(OFFSETS)
@@ -584,3 +585,27 @@ def test_a_batch_without_offsets_warns():
         loss(torch.zeros(10001, 1), torch.zeros(10001))
     loss(torch.zeros(10001), torch.zeros(10001), offsets=[0, 10001])
     loss(torch.zeros(10000), torch.zeros(10000))
+
+
+def test_no_rows():
+    """Mutants: a result of ``vmap`` from its first row alone; -1 for the size of an axis that may be empty."""
+    rows = torch.zeros(0, 3)
+    for reduction, shape in (("mean", (0,)), ("none", (0, 1))):
+        loss = torch.vmap(functools.partial(plackett_luce_loss, reduction=reduction))(rows, rows)
+        assert (loss.shape, loss.dtype) == (torch.Size(shape), torch.float32)
+    whole = plackett_luce_loss(rows.requires_grad_(), torch.zeros(0, 3), reduction="none")
+    whole.sum().backward()
+    assert (whole.shape, rows.grad.shape) == (torch.Size([0]), torch.Size([0, 3]))
+
+
+@pytest.mark.parametrize("name", ["scores", "relevance", "weight"])
+def test_tensors_without_arithmetic_are_named(name):
+    given = {"scores": torch.zeros(2), "relevance": torch.zeros(2), "weight": torch.ones(1)}
+    for change, remedy in (
+        (lambda tensor: tensor.to_sparse(), "to_dense"),
+        (lambda tensor: tensor.to(torch.float8_e4m3fn), "float"),
+    ):
+        with pytest.raises(TypeError, match=rf"{name} must be .*: pass {name}\.{remedy}\(\)"):
+            plackett_luce_loss(**given | {name: change(given[name])})
+    with pytest.raises(TypeError, match="lengths must be a dense tensor"):
+        QueryBatchSampler(torch.ones(3).to_sparse(), 2)

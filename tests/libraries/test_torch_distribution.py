@@ -177,6 +177,24 @@ def test_masked_items():
     assert empty.item() == 0.0
 
 
+def test_no_rows():
+    """Mutants: PyTorch's constraint to vectors, which knows no size without rows; -1 for the size of an axis."""
+    policy = PlackettLuce(torch.zeros(0, 3), validate_args=True)
+    none, rows = torch.zeros(0, 3, dtype=torch.int64), torch.zeros(0, 3)
+    assert (policy.mode.shape, policy.sample((2,)).shape) == (torch.Size([0, 3]), torch.Size([2, 0, 3]))
+    assert policy.entropy().shape == policy.kl(policy).shape == policy.log_prob(none).shape == torch.Size([0])
+
+    def log_prob(scores, value):
+        return PlackettLuce(scores, validate_args=False).log_prob(value)
+
+    assert torch.vmap(log_prob)(rows, none).shape == torch.Size([0])
+    assert torch.vmap(torch.func.grad(log_prob))(rows, none).shape == torch.Size([0, 3])
+    with pytest.raises(ValueError, match="scores"):
+        PlackettLuce(torch.tensor([0.0, float("inf")]), validate_args=True)
+    with pytest.raises(TypeError, match=r"value must be a dense tensor, .*: pass value\.to_dense"):
+        PlackettLuce(torch.zeros(3)).log_prob(none.to_sparse())
+
+
 def test_validation():
     policy = PlackettLuce(scores_of(4), validate_args=True)
     for wrong in ([0, 1, 2, 2], [0, 1, 2, 4], [0, 1, 2, -1], [0.0, 1.0, 2.0, 2.5]):
