@@ -102,7 +102,7 @@ class PlackettLuce:
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
             advanced by one draw, and None is fresh entropy.
-        sampler : {"auto", "introselect", "network", "alias", "threshold"}
+        sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
             Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
         first_query : int
             Number of the first query in the numbering of random streams. Query q of a call draws from stream

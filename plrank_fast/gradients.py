@@ -71,7 +71,7 @@ def pl_rank_3(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
@@ -156,7 +156,7 @@ def pl_rank_2(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.
@@ -230,7 +230,7 @@ def pl_rank_1(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.
@@ -324,7 +324,7 @@ def pl_rank_cmc(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to

@@ -255,7 +255,7 @@ def expected_reward(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold"}
+    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.

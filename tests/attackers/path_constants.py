@@ -81,4 +81,5 @@ SAMPLERS = {
         "        if expect_draws(&sampler.query, weights, cutoff, 1e9) <= PLR_FEW_ROWS:\n"
         "            return TABLE\n"
     ),
+    "guide": "    if table_serves and 2 * cutoff <= n_items:\n        return GUIDE\n",
 }

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from plrank_fast._core.sampling import samplers
 from plrank_fast._methods import cost_model
 from plrank_fast._methods.cost_model import choose_method, nanoseconds
 
@@ -16,6 +17,15 @@ from plrank_fast._methods.cost_model import choose_method, nanoseconds
 def cost_tables(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "asv_benchmarks")
     return importlib.import_module("cost_tables")
+
+
+@pytest.fixture
+def sampler_costs(monkeypatch):
+    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "asv_benchmarks")
+    costs = importlib.import_module("sampler_costs")
+    monkeypatch.setattr(costs, "LENGTHS", (24, 120, 1000, 3000))
+    monkeypatch.setattr(costs, "NUMBERS", (1, 3, 40))
+    return costs
 
 
 @pytest.mark.parametrize("method", cost_model.NANOSECONDS)
@@ -85,3 +95,26 @@ def test_measurement(method, monkeypatch, cost_tables):
     monkeypatch.setattr(plr, method, call)
     assert cost_tables.measure(method, 100, 7) == pytest.approx(1e9 * 0.01 / 40_000)
     assert calls == [(40_000, 40_000, 7, 400, 1)] * 3
+
+
+def test_rates_of_samplers(sampler_costs):
+    """Costs made of known rates give these rates back, whatever each level is slower by; a choice by them misses none.
+
+    Mutants: errors that are not relative; levels of equal weight; terms of another sampler; a rate below 0 kept."""
+    rates = np.random.default_rng(0).uniform(0.5, 20.0, (6, 5))
+    slower = (4.0, 2.0, 1.0)
+    levels = []
+    for factor in slower:
+        level = []
+        for scores, cutoff, number in sampler_costs.problems():
+            terms, serves = samplers.terms_of_costs(scores, cutoff, number)
+            costs = (rates * terms).sum(axis=1)
+            level.append({n: factor * c for n, c, s in zip(sampler_costs.NAMES, costs, serves, strict=True) if s})
+        levels.append(level)
+    found = sampler_costs.fit_all(levels)
+    unused = found == 0.0  # columns of samplers with fewer terms
+    mean = np.exp(np.average(np.log(slower), weights=[1.0, 3.0, 3.0]))
+    np.testing.assert_allclose(found[~unused], mean * rates[~unused], rtol=1e-6)
+    assert unused.sum() == 4
+    assert sampler_costs.missed(found, levels[0]).max() == pytest.approx(1.0)
+    assert (sampler_costs.fit([([1.0, 1.0], 1.0), ([1.0, 2.0], 0.9), ([1.0, 4.0], 0.7)]) >= 0.0).all()

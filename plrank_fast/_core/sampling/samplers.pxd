@@ -31,7 +31,7 @@ cdef enum:
     NETWORK
     TABLE
     THRESHOLD
-    GUIDE                       # TABLE for longer lists; callers cannot request it by name
+    GUIDE
     N_SAMPLERS
 
 cdef dict SAMPLERS              # the kinds that callers can request, by name

@@ -10,7 +10,9 @@ All of them draw exactly from the same distribution; they differ in cost.
                  some 700 ranks of longer lists (``threshold_sampler.c``)
 ``alias``        draws with replacement from a table, repeats skipped: fast for a short head of a policy that is
                  not peaked, O(D) per query and O(K) per ranking (``slot_table.c`` up to 4096 items and some 150 draws,
-                 ``guide_table.c`` for longer lists)
+                 else as ``guide``)
+``guide``        the same with a table that takes half as long to fill, one ranking after another: fast for few
+                 rankings, and for long lists (``guide_table.c``)
 
 Sources in C are in ``kernels/sampling/groups``, whose header is the interface of all samplers but introselect.
 A sampler that cannot serve a query leaves it to ``introselect``. Each block of samples has its own stream, of which
@@ -20,6 +22,7 @@ every sampler consumes the same words at any SIMD level.
 import numpy as np
 
 from libc.math cimport INFINITY, log2, sqrt
+from libc.string cimport memset
 
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
@@ -62,6 +65,7 @@ cdef extern from "sampling/groups/group_samplers.h" nogil:
     const double PLR_FLOAT_SPREAD
     double plr_mean_candidates(size_t cutoff)
     size_t plr_most_candidates(size_t cutoff)
+    size_t plr_guide_draws(size_t cutoff)
 
 cdef const guide_table_kernels *guide = guide_table_kernels_at(simd_level())
 cdef const group_kernels *in_groups[N_SAMPLERS]
@@ -74,6 +78,7 @@ NS_PER_ITEM = 4.0
 cdef object INT32 = np.dtype(np.int32), EMPTY = np.empty
 cdef dict SAMPLERS = {
     "auto": AUTO, "introselect": INTROSELECT, "network": NETWORK, "alias": TABLE, "threshold": THRESHOLD,
+    "guide": GUIDE,
 }
 SAMPLER_NAMES = tuple(SAMPLERS)
 
@@ -82,52 +87,86 @@ SAMPLER_NAMES = tuple(SAMPLERS)
 # The rule
 # ---------------------------------------------------------------------------------------------------------------------
 #
-# Costs in ns per ranking, in full groups, measured with AVX-512; only their ratios matter.
+# The cost of a query is a sum of terms, in ns: what ``count_terms`` counts, times its rate. ``asv_benchmarks/
+# sampler_costs.py`` measures the rates and prints them as source. They are those of a mean over the SIMD levels, on
+# which no choice may depend.
 
-cdef inline double introselect_cost(intp_t n_items, intp_t cutoff, intp_t n_samples) noexcept nogil:
-    cdef double cost = 2.5 * n_items + 15.0 * cutoff + 100.0
-    if n_items > PLR_SLOT_ITEMS:  # the first rankings, which have no threshold yet, take longer
-        cost += 8.0 * n_items * min(n_samples, <intp_t>3) / n_samples
+cdef double[6][5] RATES = [
+    [67.9, 3.49, 0.0, 0.0, 0.0],         # to know how the weights are spread, which the last three samplers ask for
+    [384.0, 3.94, 57.1, 2.1, 8.65],      # introselect
+    [451.0, 2.3, 0.0, 0.274, 0.0517],    # network
+    [397.0, 8.24, 1.25, 1.48, 0.015],    # slot table
+    [507.0, 4.38, 0.279, 0.527, 0.0],    # threshold
+    [525.0, 3.91, 4.34, 8.28, 5.55],     # guide table
+]
+
+
+cdef void count_terms(
+    int sampler, intp_t n_items, intp_t cutoff, intp_t n_samples, double rows, double *terms
+) noexcept nogil:
+    """Count what the cost of a query consists of: the query, its items, and the work of drawing.
+
+    ``rows`` is the number of draws from a table that a ranking takes. A group costs the same however few of its
+    rankings are used: the samplers of groups pay for all of its lanes.
+    """
+    cdef double lanes = (n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE, candidates
+    memset(terms, 0, sizeof(RATES[0]))
+    terms[0] = 1.0
+    terms[1] = n_items
+    if sampler == INTROSELECT:
+        terms[2], terms[3], terms[4] = n_samples, n_samples * n_items, n_samples * cutoff
+    elif sampler == NETWORK:
+        terms[2] = lanes * n_items
+        terms[3] = terms[2] * log2(max(16.0, cutoff + 1.0))
+        terms[4] = terms[3] if n_items > 128 else 0.0  # whose rows leave the first-level cache
+    elif sampler == TABLE:
+        terms[2], terms[3], terms[4] = lanes, lanes * rows, lanes * rows * rows
+    elif sampler == THRESHOLD:
+        candidates = max(25.0, plr_mean_candidates(cutoff))
+        terms[2], terms[3] = lanes * n_items, lanes * candidates * log2(candidates)
+    elif sampler == GUIDE:
+        terms[2], terms[3], terms[4] = n_samples, n_samples * max(8.0, rows), n_samples * cutoff
+
+
+cdef double cost_of(int sampler, intp_t n_items, intp_t cutoff, intp_t n_samples, double rows=0.0) noexcept nogil:
+    cdef double[5] terms
+    cdef double cost = 0.0
+    cdef int i
+    count_terms(sampler, n_items, cutoff, n_samples, rows, terms)
+    for i in range(5):
+        cost += RATES[sampler][i] * terms[i]
     return cost
 
 
-cdef inline double network_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
-    # half of it arrival times; the longer the runs, the more rows leave the first-level cache
-    cdef double leaving = 1.7 if cutoff >= 128 else 1.2 if cutoff >= 16 and n_items > 128 else 1.0
-    return n_items * (0.1 + 0.08 * log2(max(16.0, cutoff + 1.0))) * leaving
+cdef inline bint candidates_suffice(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return whether the threshold sampler has room for the candidates, and few enough of them to pay."""
+    return (
+        <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES and plr_mean_candidates(cutoff) < 0.8 * n_items)
 
 
-cdef inline double filling_cost(intp_t n_items, intp_t n_samples, double lanes_per_sample) noexcept nogil:
-    """Return the cost of filling a table, once for all rankings of a query.
-
-    In lists of up to PLR_SLOT_ITEMS each lane of the first group counts it, which hardly matters to so few rankings.
-    """
-    return 2.5 * n_items / n_samples * (1.0 if n_items > PLR_SLOT_ITEMS else lanes_per_sample)
-
-
-cdef inline double threshold_cost(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return 0.12 * n_items + max(40.0, 1.6 * plr_mean_candidates(cutoff)) - 5.0
-
-
-cdef inline double table_cost(intp_t n_items, double rows, double lanes) noexcept nogil:
-    if n_items > PLR_SLOT_ITEMS:
-        return 7.5 * rows  # each ranking is drawn by itself
-    return lanes * (0.65 + 0.0075 * rows) * rows if rows <= PLR_FEW_ROWS else INFINITY  # compares with all rows before
-
-
-cdef inline double lanes_per_sample(intp_t n_samples) noexcept nogil:
-    """Return the lanes paid per sample: a group costs the same however few of its rankings are used."""
-    return (n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE / <double>n_samples
+cdef inline bint few_repeats(intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return whether a table may pay: it does not if every other draw would be a repeat."""
+    return 2 * cutoff <= n_items and cutoff <= GROUP_RANKS
 
 
 cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
-    """Return whether ``choose_sampler`` needs to know how the weights are spread: not for one ranking of a short list.
+    """Return whether ``choose_sampler`` needs to know how the weights are spread.
 
-    All other samplers but the network draw that more slowly than introselect.
+    It does not if the samplers that use it would be slower than the others even if all weights were equal.
     """
+    cdef intp_t cutoff = min(draw.cutoff, n_items), n_samples = draw.n_samples
+    cdef double without = cost_of(INTROSELECT, n_items, cutoff, n_samples), least = INFINITY, rows
     if draw.sampler != AUTO:
         return draw.sampler != INTROSELECT and draw.sampler != NETWORK
-    return draw.n_samples > 1 or n_items > PLR_SLOT_ITEMS
+    if n_items <= PLR_NETWORK_ITEMS:
+        without = min(without, cost_of(NETWORK, n_items, cutoff, n_samples))
+    if candidates_suffice(n_items, cutoff):
+        least = cost_of(THRESHOLD, n_items, cutoff, n_samples)
+    if few_repeats(n_items, cutoff):
+        rows = cutoff + cutoff * <double>cutoff / (2 * n_items) + 1.0  # nearly D log(D / (D - K)) + 1, and not more
+        least = min(least, cost_of(GUIDE, n_items, cutoff, n_samples, rows))
+        least = min(least, cost_of(TABLE, n_items, cutoff, n_samples, rows))
+    return least < without
 
 
 cdef double expect_draws(group_query *query, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
@@ -154,41 +193,47 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     The choice depends only on the query and the arguments of the call, so the same call draws the same rankings
     everywhere.
     """
-    cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, weights.n_items)
+    cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, n_items), n_samples = draw.n_samples
     cdef int fastest = INTROSELECT
-    cdef double least = introselect_cost(n_items, cutoff, draw.n_samples), cost
-    cdef double lanes = lanes_per_sample(draw.n_samples), filling = filling_cost(n_items, draw.n_samples, lanes)
+    cdef double least = cost_of(INTROSELECT, n_items, cutoff, n_samples), cost, rows
+    cdef bint spread_known = weights.sorted and asks_for_spread(draw, n_items)
     # arrival times of groups are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
     cdef bint threshold_serves = (
-        weights.sorted and <intp_t>plr_most_candidates(cutoff) <= PLR_THRESHOLD_CANDIDATES
-        and plr_mean_candidates(cutoff) < 0.8 * n_items
-        and weights.spread <= PLR_FLOAT_SPREAD and weights.octaves.n < <size_t>PLR_OCTAVES)
-    cdef bint table_serves = weights.sorted and cutoff <= GROUP_RANKS
+        spread_known and candidates_suffice(n_items, cutoff) and weights.spread <= PLR_FLOAT_SPREAD
+        and weights.octaves.n < <size_t>PLR_OCTAVES)
+    cdef bint table_serves = spread_known and cutoff <= GROUP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
     if draw.sampler == THRESHOLD and threshold_serves:
         return THRESHOLD
-    if draw.sampler == TABLE and table_serves:
-        if n_items > PLR_SLOT_ITEMS:
-            return GUIDE
+    if table_serves and (draw.sampler == GUIDE or draw.sampler == TABLE and n_items > PLR_SLOT_ITEMS):
+        return GUIDE
+    if table_serves and draw.sampler == TABLE:
         if expect_draws(&sampler.query, weights, cutoff, 1e9) <= PLR_FEW_ROWS:
             return TABLE
     if draw.sampler != AUTO:
         return INTROSELECT
-    if network_serves and lanes * network_cost(n_items, cutoff) < least:
-        fastest = NETWORK
-        least = lanes * network_cost(n_items, cutoff)
+    if network_serves:
+        cost = cost_of(NETWORK, n_items, cutoff, n_samples)
+        if cost < least:
+            fastest = NETWORK
+            least = cost
+    least += cost_of(AUTO, n_items, cutoff, n_samples)  # to know the spread; the rates of the others include it
     if threshold_serves:
-        cost = filling + lanes * threshold_cost(n_items, cutoff)
+        cost = cost_of(THRESHOLD, n_items, cutoff, n_samples)
         if cost < least:
             fastest = THRESHOLD
             least = cost
-    # the number of draws does not matter if every other one would be a repeat
-    if table_serves and 2 * cutoff <= n_items:
-        cost = filling + table_cost(n_items, expect_draws(&sampler.query, weights, cutoff, least), lanes)
-        if cost < least:
-            return TABLE if n_items <= PLR_SLOT_ITEMS else GUIDE
+    if table_serves and few_repeats(n_items, cutoff):
+        rows = expect_draws(&sampler.query, weights, cutoff, least)
+        cost = cost_of(GUIDE, n_items, cutoff, n_samples, rows)
+        if cost < least and rows <= plr_guide_draws(cutoff):
+            fastest = GUIDE
+            least = cost
+        if n_items <= PLR_SLOT_ITEMS and rows <= PLR_FEW_ROWS:
+            if cost_of(TABLE, n_items, cutoff, n_samples, rows) < least:
+                fastest = TABLE
     return fastest
 
 
@@ -271,8 +316,7 @@ cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
 
 
 cdef inline bint drawing_is_stopped(Sampler *sampler, double n_rankings) noexcept nogil:
-    return sampler.stop != NULL and is_cancelled(
-        sampler.stop, n_rankings * introselect_cost(sampler.n_items, sampler.cutoff, 1))
+    return sampler.stop != NULL and is_cancelled(sampler.stop, n_rankings * sampler.ns_per_ranking)
 
 
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
@@ -515,3 +559,25 @@ def items_of_words(const double[::1] scores, const uint64_t[::1] words):
     cdef int32_t[::1] view = items
     guide.look_up(table, &words[0], words.shape[0], &view[0])
     return items
+
+
+def terms_of_costs(const double[::1] scores, intp_t cutoff, intp_t n_samples):
+    """Return the terms of each row of RATES for a list, and whether "auto" may choose its sampler."""
+    cdef Weights weights
+    cdef group_query query
+    cdef intp_t n_items = scores.shape[0], kind
+    cdef Workspaces memory = Workspaces(1, weights_workspace(n_items))
+    cdef double rows
+    cdef double[5] terms
+    weigh(&weights, &scores[0], n_items, cutoff, True, memory.of_thread(0))
+    rows = expect_draws(&query, &weights, cutoff, 1e9)
+    serves = [
+        True, True, n_items <= PLR_NETWORK_ITEMS,
+        few_repeats(n_items, cutoff) and n_items <= PLR_SLOT_ITEMS and rows <= PLR_FEW_ROWS,
+        candidates_suffice(n_items, cutoff), few_repeats(n_items, cutoff) and rows <= plr_guide_draws(cutoff),
+    ]
+    table = []
+    for kind in range(N_SAMPLERS):
+        count_terms(kind, n_items, cutoff, n_samples, rows, terms)
+        table.append([terms[i] for i in range(5)])
+    return table, serves

@@ -63,6 +63,12 @@ static inline size_t plr_most_candidates(size_t cutoff)
     return ((size_t)(mean + 6.0 * __builtin_sqrt(mean)) + 15) / 16 * 16;
 }
 
+/* Return the draws of a ranking after which the guide table lets a slow race complete it. */
+static inline size_t plr_guide_draws(size_t cutoff)
+{
+    return 8 * cutoff + 64;
+}
+
 /* Take the next piece of a sampler's memory; pieces start on cache lines. Memory from 0 on only measures. */
 static inline void *plr_take(uintptr_t *next, size_t bytes)
 {

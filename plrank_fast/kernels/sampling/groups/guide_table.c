@@ -42,7 +42,7 @@ static size_t lay_out(guide_table *table, uintptr_t memory, size_t n_items, size
     uintptr_t next = memory;
     plr_take(&next, sizeof *table);
     table->guide_bits = bits_for(n_items / 4 + 2);
-    table->seen_bits = bits_for(8 * cutoff + 64); /* at most an eighth full */
+    table->seen_bits = bits_for(plr_guide_draws(cutoff)); /* at most an eighth full */
     table->ends = plr_take(&next, (n_items + ENDS_AT_ONCE) * sizeof(uint64_t));
     table->guide = plr_take(&next, (((size_t)1 << table->guide_bits) + 1) * sizeof(uint32_t));
     table->seen = plr_take(&next, sizeof(uint64_t) << table->seen_bits);
@@ -132,7 +132,7 @@ static void draw(guide_table *table, uint64_t salt, uint64_t sample, int32_t *co
     const size_t cutoff = table->cutoff;
     size_t placed = 0, n;
     table->ranking++;
-    for (size_t drawn = 0; drawn < 8 * cutoff + 64 && placed < cutoff; drawn += n) {
+    for (size_t drawn = 0; drawn < plr_guide_draws(cutoff) && placed < cutoff; drawn += n) {
         uint64_t words[AT_MOST];
         int32_t items[AT_MOST];
         n = cutoff - placed < AT_LEAST ? AT_LEAST : cutoff - placed < AT_MOST ? cutoff - placed : AT_MOST;
