@@ -9,7 +9,7 @@ Method = Literal[
     "placement_policy_gradient", "exact", "cmc",
 ]  # fmt: skip
 ExpectationMethod = Literal["exact", "sample"]
-Sampler = Literal["auto", "introselect", "network", "alias", "threshold"]
+Sampler = Literal["auto", "introselect", "network", "alias", "threshold", "guide"]
 Noise = Literal["gumbel", "normal"]
 Gain = Literal["exponential", "linear"]
 Normalization = Literal["query", "dataset"]
