@@ -29,7 +29,7 @@ array([0.689, 0.631])
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
 - ``rewards``: expected reciprocal rank, ERR, success and alpha-NDCG of a policy, or any other reward of rankings;
 - ``off_policy``: values of a policy and their gradients from rankings that another policy has shown, clicks;
-- ``load_model``: a network that ``python -m plrank_fast train`` has trained, to score documents with;
+- ``train`` a network, to score documents with; ``load_model`` reads one that was saved;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
 - adapters to other libraries: ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
   ``.catboost``, ``.dask``; ``boosting`` serves any other library of boosted trees;
@@ -93,6 +93,7 @@ from plrank_fast.value_and_gradient import value_and_gradient
 if TYPE_CHECKING:
     from plrank_fast import boosting, chunks, data, interchange, off_policy, reference, rewards
     from plrank_fast.training.saved_model import load_model
+    from plrank_fast.training.training import train
 
 __all__ = [
     "PlackettLuce",
@@ -148,19 +149,24 @@ __all__ = [
     "stochastic_rank",
     "stream_key",
     "success",
+    "train",
     "value_and_gradient",
 ]
 
 # These are imported at their first use: they would make ``import plrank_fast`` take half as long again.
 _ADAPTERS = ("torch", "jax", "sklearn", "lightgbm", "xgboost", "catboost", "dask")
+_FUNCTIONS_ON_FIRST_USE = {
+    "load_model": "plrank_fast.training.saved_model",
+    "train": "plrank_fast.training.training",
+}
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 
 def __getattr__(name: str) -> Any:
     if name in _ON_FIRST_USE:
         return import_module(f"plrank_fast.{name}")
-    if name == "load_model":
-        return import_module("plrank_fast.training.saved_model").load_model
+    if name in _FUNCTIONS_ON_FIRST_USE:
+        return getattr(import_module(_FUNCTIONS_ON_FIRST_USE[name]), name)
     if name in _ADAPTERS:
         try:
             return import_module(f"plrank_fast.{name}")

@@ -15,7 +15,7 @@ def make_bar(
     extra: str, total: float, layout: str, *, initial: float = 0, leave: bool = True, quiet: bool = False
 ) -> Any:
     """Make a progress bar with tqdm, which ``extra`` installs; ``layout`` is its ``bar_format``."""
-    return import_extra("tqdm", extra).tqdm(
+    return import_extra("tqdm.auto", extra).tqdm(
         total=total,
         initial=initial,
         bar_format=layout,

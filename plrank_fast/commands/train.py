@@ -16,15 +16,14 @@ from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.data import PROFILES
-from plrank_fast.training.config import CHOICES, DATASET, DISPARITY, PRESETS, SCHEDULES, TrainingConfig, describe_preset
+from plrank_fast.training.config import CHOICES, PRESETS, SCHEDULES, TrainingConfig, describe_preset
 from plrank_fast.training.saved_model import MODEL
 from plrank_fast.training.sources import Source
 from plrank_fast.validation import threads
 
 DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
-LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
-RUN_SETTINGS = ("n_threads", "model_threads", "checkpoint_seconds")  # that change nothing of the result
+RUN_SETTINGS = ("patience", "n_threads", "model_threads", "checkpoint_seconds")  # beside the limits of time
 
 
 FILES = {"nargs": "+", "type": some_path, "metavar": "FILE"}
@@ -77,6 +76,7 @@ def add_train(commands: Any) -> None:
         "--epochs", type=int, metavar="N", help=f"epochs in all (default {DEFAULT_EPOCHS}, or no limit with --minutes)"
     )
     run.add_argument("--minutes", type=float, metavar="M", help="stop after this time, including time before a resume")
+    run.add_argument("--patience", help="stop after this number of epochs without a better one", **NUMBER)
     run.add_argument("--output", type=some_path, metavar="FOLDER", help=f"output folder (default {DEFAULT_OUTPUT})")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     run.add_argument(
@@ -105,7 +105,7 @@ def train(arguments: argparse.Namespace) -> int:
         import_extra(module, "train")
 
     from plrank_fast.training.ranks import ranks_of_launcher
-    from plrank_fast.training.report import summarize
+    from plrank_fast.training.report import PROGRESS, show_progress, summarize
 
     with ExitStack() as until_reported:
         ranks = until_reported.enter_context(ranks_of_launcher())
@@ -118,9 +118,9 @@ def train(arguments: argparse.Namespace) -> int:
             print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
         interrupted = until_reported.enter_context(deferred_interrupt())
         try:
-            with make_bar("train", 1.0, LAYOUT, initial=run.share_done, quiet=quiet) as bar:
-                stopped = run.train(interrupted=interrupted, observer=partial(_show, bar))
-                _show(bar, run)  # the time may be over before the first batch
+            with make_bar("train", 1.0, PROGRESS, initial=run.share_done, quiet=quiet) as bar:
+                stopped = run.train(interrupted=interrupted, observer=partial(show_progress, bar))
+                show_progress(bar, run)  # the time may be over before the first batch
             results = summarize(run, stopped)
         except ConnectionError as error:
             resume = f"{program} --resume {shlex.quote(str(run.folder))}"
@@ -128,21 +128,6 @@ def train(arguments: argparse.Namespace) -> int:
         if ranks.first:
             _report(run, results, program)
     return EXIT_STATUS if stopped == "interrupted" else 0
-
-
-def _show(bar: Any, run: Any) -> None:
-    """Show the progress of the run on the bar, and the latest metrics on the validation data."""
-    latest = run.progress.history[-1]
-    shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
-    if run.config.objective == DISPARITY:
-        shown += f", disparity {latest[DISPARITY]:.3g}"
-    elif run.config.normalization == DATASET:
-        shown += f", dataset NDCG {latest['expected_ndcg_dataset']:.4f}"
-    else:
-        shown += f", expected {latest['expected_ndcg_query']:.4f}"
-    bar.set_description_str(f"epoch {run.progress.epoch}", refresh=False)
-    bar.set_postfix_str(shown, refresh=False)
-    bar.update(run.share_done - bar.n)
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
@@ -193,6 +178,7 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
     if ranks.first and (folder / CHECKPOINT).exists():
         until_reported.enter_context(locked_folder(folder))
     run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "cache", *RUN_SETTINGS), ranks=ranks)
+    assert run.source is not None
     _refuse_overwriting_data(run.source, given.get("cache"), resume=folder)
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
@@ -221,9 +207,8 @@ def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 def _report(run: Any, results: dict[str, Any], program: str) -> None:
     from plrank_fast.training.report import draw_learning_curve, results_table, write_json
-    from plrank_fast.training.saved_model import save_model
 
-    save_model(run.folder / MODEL, run.best_model())
+    run.best_model().save(run.folder / MODEL)
     write_json(run.folder / RESULTS, results)
     draw_learning_curve(run.folder / PICTURE, results)
     print()
@@ -236,6 +221,7 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
     # A limit that was reached also holds after a resume.
     further = {
         "interrupted": "",
+        "patience": f" --patience {2 * (run.patience or 1)}",
         "epochs": f" --epochs {2 * max(1, run.progress.epoch)}",
         "minutes": f" --minutes {2 * run.progress.total_seconds / 60:.3g}",
     }

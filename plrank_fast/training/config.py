@@ -145,6 +145,14 @@ class TrainingConfig:
             return DISPARITY
         return f"ndcg_{self.normalization}" if self.method in LOSSES else f"expected_ndcg_{self.normalization}"
 
+    @property
+    def quality_name(self) -> str:
+        """That metric in words."""
+        if self.objective == DISPARITY:
+            return "disparity"
+        words = f"{'' if self.method in LOSSES else 'expected '}{'dataset ' if self.normalization == DATASET else ''}"
+        return f"{words}NDCG@{self.cutoff}"
+
     def quality(self, metrics: Mapping[str, float]) -> float:
         """Return the metric that chooses the best epoch, with its sign changed if lower is better."""
         return -metrics[DISPARITY] if self.objective == DISPARITY else metrics[self.chosen_by]

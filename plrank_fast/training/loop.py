@@ -45,7 +45,7 @@ ACTIVITIES = {
 BYTES_OF_A_WEIGHT = 32
 GROUPS = ("network/", "best/", "optimizer/")  # prefixes of the names of arrays in a checkpoint
 ORDER, SAMPLING = range(2)  # keys of the random streams
-REASONS = (None, "minutes", "epochs", "interrupted")  # to go on, or to stop; later ones take precedence
+REASONS = (None, "minutes", "patience", "epochs", "interrupted")  # to go on, or to stop; later ones take precedence
 
 Observer = Callable[["TrainingRun"], None]
 
@@ -84,8 +84,9 @@ class TrainingRun:
     """A network in training, with its data, settings and folder.
 
     ``config`` determines the result, ``source`` says where the data ``splits`` came from, and ``folder`` is that of the
-    checkpoint; it must exist when training begins, and the caller locks it. ``epochs`` and ``minutes``, of which at
-    least one is necessary, limit the training, that before a resume included. ``n_threads`` are those of the gradient,
+    checkpoint, or both are None; it must exist when training begins, and the caller locks it. ``epochs`` and
+    ``minutes``, of which at least one is necessary, limit the training, that before a resume included, and so does
+    ``patience``, the number of epochs without a better one. ``n_threads`` are those of the gradient,
     ``model_threads`` those of PyTorch, of which more than one may change the last bits of the result. The state is
     saved every ``checkpoint_seconds``, at the beginning, at the end and at an interrupt. The first of the ``ranks``
     writes; their other arguments, except for threads, must be equal.
@@ -94,12 +95,13 @@ class TrainingRun:
     def __init__(
         self,
         config: TrainingConfig,
-        source: Source,
+        source: Source | None,
         splits: Splits,
-        folder: str | os.PathLike[str],
+        folder: str | os.PathLike[str] | None,
         *,
         epochs: int | None = None,
         minutes: float | None = None,
+        patience: int | None = None,
         n_threads: int = -1,
         model_threads: int = 1,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
@@ -111,8 +113,9 @@ class TrainingRun:
         self.config = config
         self.source = source
         self.splits = splits
-        self.folder = Path(folder)
+        self.folder = None if folder is None else Path(folder)
         self.epochs, self.minutes = epochs, minutes
+        self.patience = patience if patience is None else count(patience, "patience", 1)
         self.n_threads, self.model_threads = n_threads, model_threads
         self.ranks = ranks
         self.progress = Progress()
@@ -163,7 +166,7 @@ class TrainingRun:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
             splits = source.load(normalize=config.normalize_features, cache=cache)
-        settings = {"model_threads": header["model_threads"], **settings}
+        settings = {"model_threads": header["model_threads"], "patience": header["patience"], **settings}
         run = cls(config, source, splits, folder, epochs=epochs, minutes=minutes, ranks=ranks, **settings)
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
             if fingerprints.get(name) != run._fingerprints.get(name):
@@ -195,7 +198,7 @@ class TrainingRun:
         return max(min(1.0, part / whole) if whole else 1.0 for part, whole in parts if whole is not None)
 
     def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
-        """Train until a limit or until ``interrupted()``, and return which: "epochs", "minutes" or "interrupted".
+        """Train until a limit or until ``interrupted()``, and return which: an entry of ``REASONS``.
 
         ``observer`` is called with the run after every batch. After an error, such as a ConnectionError if another rank
         has ended, the last checkpoint is still there.
@@ -212,6 +215,8 @@ class TrainingRun:
             reason = None
             if self.minutes is not None and self.progress.total_seconds >= 60 * self.minutes:
                 reason = "minutes"
+            if self.patience is not None and self.progress.epoch - self.progress.best_epoch >= self.patience:
+                reason = "patience"
             if self.epochs is not None and self.progress.epoch >= self.epochs:
                 reason = "epochs"
             if interrupted():
@@ -240,15 +245,16 @@ class TrainingRun:
         """Replace the checkpoint in one step."""
         if not self.progress.history:
             self._record_epoch()  # of the untrained network
-        if not self.ranks.first:
+        if not self.ranks.first or self.folder is None:
             return
         started = time.perf_counter()
         header = {
             "config": asdict(self.config),
-            "source": asdict(self.source),
+            "source": asdict(self.source) if self.source else None,
             "fingerprints": self._fingerprints,
             "epochs": self.epochs,
             "minutes": self.minutes,
+            "patience": self.patience,
             "model_threads": self.model_threads,
             "progress": vars(self.progress),
         }
@@ -275,7 +281,10 @@ class TrainingRun:
     def best_model(self) -> RankingModel:
         """Return the network of the best epoch."""
         train = self.splits["train"]
-        return RankingModel(train.n_features, self.config, self.progress.best_epoch, train.name, self.best_weights)
+        progress = self.progress
+        return RankingModel(
+            train.n_features, self.config, progress.best_epoch, train.name, self.best_weights, list(progress.history)
+        )
 
     def _state(self) -> dict[str, Any]:
         """Return a digest of all that must be equal on all ranks."""

@@ -19,10 +19,27 @@ from plrank_fast._shared.files import write_atomically
 from plrank_fast.data import RankingData
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
+from plrank_fast.training.learning_curve import learning_curve
 from plrank_fast.training.loop import ACTIVITIES, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
 
+PROGRESS = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 SPLIT_TITLES = {"vali": "validation", "test": "test"}
+
+
+def show_progress(bar: Any, run: TrainingRun) -> None:
+    """Show the progress of the run on the bar, and the latest metrics on the validation data."""
+    latest = run.progress.history[-1]
+    shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
+    if run.config.objective == DISPARITY:
+        shown += f", disparity {latest[DISPARITY]:.3g}"
+    elif run.config.normalization == DATASET:
+        shown += f", dataset NDCG {latest['expected_ndcg_dataset']:.4f}"
+    else:
+        shown += f", expected {latest['expected_ndcg_query']:.4f}"
+    bar.set_description_str(f"epoch {run.progress.epoch}", refresh=False)
+    bar.set_postfix_str(shown, refresh=False)
+    bar.update(run.share_done - bar.n)
 
 
 def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
@@ -44,7 +61,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     seconds = run.progress.seconds
     return {
         "config": asdict(run.config),
-        "source": asdict(run.source),
+        "source": asdict(run.source) if run.source else None,
         "data": {
             name: {
                 "queries": part.n_queries,
@@ -89,13 +106,13 @@ def results_table(results: Mapping[str, Any]) -> str:
         for state, metrics in states.items()
     ]
     data = results["data"]["train"]
-    config = results["config"]
+    config, config_of = results["config"], TrainingConfig.from_json(results["config"])
     return "\n".join(
         [
             f"{results['method']} on {data['name']}: {data['queries']} queries, {data['documents']} documents, "
             f"{results['epochs']} epochs in {results['seconds']:.1f} s",
             "",
-            metrics_table(rows, TrainingConfig.from_json(config), config["cutoff"]),
+            metrics_table(rows, config_of, config["cutoff"]),
             empty_queries(
                 config["empty"],
                 [
@@ -104,7 +121,10 @@ def results_table(results: Mapping[str, Any]) -> str:
                 ],
             ),
             "",
-            textwrap.fill(settings_line(TrainingConfig.from_json(config)), 100, subsequent_indent="  "),
+            textwrap.fill(settings_line(config_of), 100, subsequent_indent="  "),
+            f"the best epoch is that of the highest {config_of.quality_name} on the validation data"
+            if config_of.objective != DISPARITY
+            else "the best epoch is that of the lowest disparity on the validation data",
             *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
             "",
             time_table(results),
@@ -168,30 +188,8 @@ def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, 
 
 def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]) -> None:
     """Draw the learning curve into a PNG file, from the results of `summarize`."""
-    config, history = results["config"], results["history"]
-    # A Figure without pyplot needs no window system and changes no global state.
-    figure = import_extra("matplotlib.figure", "train").Figure(figsize=(6.6, 4.2), layout="constrained")
-    panel = figure.subplots()
-
-    curves = {"disparity": ("disparity", "C2")}
-    label = "squared disparity of exposure on validation"
-    if config["objective"] != "disparity":
-        curves = {"ndcg_query": ("deterministic ranking", "C0"), "expected_ndcg_query": ("expected", "C1")}
-        if TrainingConfig.from_json(config).normalization == DATASET:
-            curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
-        label = f"NDCG@{config['cutoff']} on validation, mean over queries"
-    # The legend has the untrained network, which would flatten the curves on the axis.
-    first = 1 if len(history) > 1 else 0
-    for metric, (title, style) in curves.items():
-        untrained, *_ = values = [metrics[metric] for metrics in history]
-        label_of_curve = f"{title} (untrained {untrained:.3f})"
-        marker = "." if len(values) < 40 else None
-        panel.plot(range(first, len(values)), values[first:], style, label=label_of_curve, marker=marker)
-    panel.axvline(results["best_epoch"], color="0.7", linewidth=1, zorder=0, label="best epoch")
-    panel.set(xlabel="epoch", ylabel=label, title=f"{results['method']}, {results['data']['train']['name']}")
-    panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False)
-    panel.grid(alpha=0.3)
-    panel.xaxis.get_major_locator().set_params(integer=True)
+    config = TrainingConfig.from_json(results["config"])
+    title = f"{results['method']}, {results['data']['train']['name']}"
     picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=120)
+    learning_curve(results["history"], config, results["best_epoch"], title).savefig(picture, format="png", dpi=120)
     write_atomically(path, picture.getvalue())

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import io
 import os
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from itertools import pairwise
 from math import prod
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,8 +18,11 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast.data import RankingData, normalize_queries
+from plrank_fast.sampling import sample_rankings
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.validation import FloatArray, count
+from plrank_fast.training.evaluation import Metrics
+from plrank_fast.training.learning_curve import learning_curve
+from plrank_fast.validation import FloatArray, RandomState, RankingArray, count, real
 
 MODEL = "model.plrank"  # its name in the folder of a run
 RAW = ": the model takes features that are normalised within queries; pass offsets to have raw ones normalised"
@@ -38,6 +46,8 @@ class RankingModel:
     weights : dict of str to ndarray of float32
         Weights by PyTorch's names in ``Sequential(Linear, Sigmoid, ..., Linear)``: ``"0.weight"`` has shape
         (units, n_features), ``"0.bias"`` (units,), then ``"2.weight"`` and so on.
+    history : list of dict of str to float
+        Metrics on the validation data, of the untrained network and after each epoch.
     """
 
     n_features: int
@@ -45,10 +55,75 @@ class RankingModel:
     epoch: int
     train: str
     weights: Arrays
+    history: list[Metrics] = field(default_factory=list)
 
     def __repr__(self) -> str:
         layers = " ".join(map(str, (self.n_features, *self.config.hidden, 1)))
         return f"RankingModel(layers={layers}, epoch={self.epoch}, train={self.train!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the learning curve as a picture, where there are one and Matplotlib."""
+        text = f"<code>{html.escape(repr(self))}</code>"
+        if not self.history or find_spec("matplotlib") is None:
+            return text
+        picture = io.BytesIO()
+        self.plot().savefig(picture, format="png", dpi=80)
+        shown = base64.b64encode(picture.getvalue()).decode()
+        return f'{text}<br><img src="data:image/png;base64,{shown}" alt="learning curve">'
+
+    def plot(self) -> Any:
+        """Draw the metrics on the validation data by epoch.
+
+        Returns
+        -------
+        matplotlib.figure.Figure
+            The learning curve; ``figure.savefig("curve.png")`` writes it to a file.
+        """
+        validation.require(self.history, "the model must have a history: it was saved without one")
+        return learning_curve(self.history, self.config, self.epoch, self.train)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the model to a file, which `load_model` reads. Equal models give equal bytes.
+
+        Parameters
+        ----------
+        path : path-like
+            The file, which is replaced in one step.
+        """
+        header = {name: getattr(self, name) for name in ("n_features", "epoch", "train", "history")}
+        write_archive(path, "model", {**header, "config": asdict(self.config)}, self.weights)
+
+    def sample_rankings(
+        self,
+        features: ArrayLike,
+        n_samples: int,
+        cutoff: int | None = None,
+        *,
+        offsets: ArrayLike | None = None,
+        rng: RandomState = None,
+    ) -> RankingArray:
+        """Draw rankings from the Plackett-Luce policy of the model's scores.
+
+        Parameters
+        ----------
+        features : array_like, shape (n_docs, n_features)
+            Features as `predict` takes them.
+        n_samples : int
+            Rankings drawn for each query, N.
+        cutoff : int, optional
+            Ranks, K; all of the longest query by default.
+        offsets : array_like of int, shape (n_queries + 1,), optional
+            Where each query starts. With them, raw features are normalised here if they were for training.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
+
+        Returns
+        -------
+        ndarray of int32, shape (n_samples, min(K, D)), or (n_queries, n_samples, K) with ``offsets``
+        """
+        scores = self.predict(features, offsets=offsets)
+        return sample_rankings(scores, n_samples, cutoff, offsets=offsets, rng=rng)
 
     def predict(self, features: ArrayLike, *, offsets: ArrayLike | None = None) -> FloatArray:
         """Score documents; higher scores rank first.
@@ -115,12 +190,6 @@ def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
     return sum(prod(shape) for shape in weight_shapes(n_features, hidden).values())
 
 
-def save_model(path: str | os.PathLike[str], model: RankingModel) -> None:
-    """Write a model; equal models give equal bytes."""
-    header = {name: getattr(model, name) for name in ("n_features", "epoch", "train")}
-    write_archive(path, "model", {**header, "config": asdict(model.config)}, model.weights)
-
-
 def model_file(path: str | os.PathLike[str]) -> str:
     """Return the name of a model's file, which may be given by the folder of its run."""
     is_path = isinstance(path, (str, bytes, os.PathLike))
@@ -162,6 +231,9 @@ def load_model(path: str | os.PathLike[str]) -> RankingModel:
         epoch = count(header["epoch"], "epoch", 0)
         if not isinstance(header["train"], str):
             raise TypeError(f"train must be a name, got {header['train']!r}")
+        history = [
+            {name: real(value, name) for name, value in metrics.items()} for metrics in header.get("history", [])
+        ]
         shapes = weight_shapes(n_features, config.hidden)
         for name in sorted(shapes.keys() | weights.keys()):
             held = weights[name].shape if name in weights else "none"
@@ -169,4 +241,4 @@ def load_model(path: str | os.PathLike[str]) -> RankingModel:
                 raise ValueError(f"its header describes {name} of shape {shapes.get(name, 'none')}, it holds {held}")
             if weights[name].dtype != np.float32 or not np.isfinite(weights[name]).all():
                 raise ValueError(f"its {name} are not all finite numbers of type float32")
-    return RankingModel(n_features, config, epoch, header["train"], weights)
+    return RankingModel(n_features, config, epoch, header["train"], weights, history)

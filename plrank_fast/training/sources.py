@@ -26,7 +26,7 @@ class Source:
     train : tuple of str
         LETOR training files, plain or gzipped. Either files or a profile must be given.
     vali : tuple of str
-        LETOR validation files; they choose the best epoch.
+        LETOR validation files, whose expected NDCG chooses the best epoch.
     test : tuple of str
         LETOR test files, optional.
     profile : str, optional

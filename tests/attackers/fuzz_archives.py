@@ -20,7 +20,7 @@ from damage import Target, damaged_bytes, damaged_json
 from plrank_fast._shared.archive import ALIGNMENT, VERSION, read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.loop import CHECKPOINT, TrainingRun
-from plrank_fast.training.saved_model import load_model, save_model
+from plrank_fast.training.saved_model import load_model
 from plrank_fast.training.sources import Source
 from search import ViolationError
 
@@ -41,7 +41,7 @@ class ArchiveFuzz(Target):
         run.train()
         run.epochs = 3
         run.train()
-        save_model(folder / MODEL, run.best_model())
+        run.best_model().save(folder / MODEL)
         self.sound = {name: (folder / name).read_bytes() for name in (CHECKPOINT, MODEL)}
 
     def attack(self, rng: random.Random) -> None:

@@ -20,7 +20,6 @@ from plrank_fast.__main__ import main
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import METRICS
 from plrank_fast.training.loop import TrainingRun
-from plrank_fast.training.saved_model import save_model
 from plrank_fast.training.sources import Source
 
 SMALL = shlex.split("--method pl_rank_3 --profile yahoo --queries 40 --features 8 --batch-queries 8 --samples 5")
@@ -336,7 +335,7 @@ def uninterrupted(folder, epochs):
     config = TrainingConfig(method="pl_rank_3", batch_queries=8, samples=5)
     run = TrainingRun(config, source, source.load(normalize=True), folder, epochs=epochs, n_threads=1)
     run.train()
-    save_model(folder / "whole", run.best_model())
+    run.best_model().save(folder / "whole")
     return (folder / "whole").read_bytes()
 
 

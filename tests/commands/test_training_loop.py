@@ -43,7 +43,7 @@ from plrank_fast.training.report import (
     summarize,
     write_json,
 )
-from plrank_fast.training.saved_model import load_model, save_model
+from plrank_fast.training.saved_model import load_model
 from plrank_fast.training.sources import Source
 
 SOURCE = Source(profile="yahoo", queries=80, features=12)
@@ -483,7 +483,7 @@ def test_interruptions_change_nothing(tmp_path, splits, optimizer, method):
     assert run.train() == "epochs"
     assert outcome(run) == outcome(whole)
     for folder, part in (("whole", whole), ("parts", run)):
-        save_model(tmp_path / folder / "model", part.best_model())
+        part.best_model().save(tmp_path / folder / "model")
     assert (tmp_path / "whole/model").read_bytes() == (tmp_path / "parts/model").read_bytes()
 
 
@@ -632,7 +632,7 @@ def test_saved_model_scores_alike(tmp_path, splits):
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=2)
     run.train()
     run.network.set_weights(ScoringNetwork(12, (32, 32), seed=9).weights())  # not the best
-    save_model(tmp_path / "model", run.best_model())
+    run.best_model().save(tmp_path / "model")
     model = plr.load_model(tmp_path / "model")
     run.network.set_weights(run.best_weights)
     scores, features = model.predict(splits["vali"].features), splits["vali"].features
@@ -652,7 +652,7 @@ def test_model_takes_the_features_of_its_training(tmp_path):
     source = Source(profile="mslr", queries=6, features=3)
     run = TrainingRun(TrainingConfig(), source, source.load(normalize=True), tmp_path, epochs=0)
     run.train()
-    save_model(tmp_path / "model", run.best_model())
+    run.best_model().save(tmp_path / "model")
     model = plr.load_model(tmp_path / "model")
     raw = source.load(normalize=False)["train"]
     raw = replace(raw, features=1e3 * raw.features)
@@ -723,7 +723,7 @@ def whole(tmp_path_factory, splits):
     folder = tmp_path_factory.mktemp("whole")
     run = TrainingRun(TrainingConfig(hidden=(8,), **SETTINGS), SOURCE, splits, folder, epochs=1)
     run.train()
-    save_model(folder / MODEL, run.best_model())
+    run.best_model().save(folder / MODEL)
     return folder
 
 
@@ -823,7 +823,7 @@ class PathLike:
 def test_paths_of_every_kind(whole, tmp_path):
     """Mutant: `.read_bytes()` of a path that is no ``Path``."""
     run = TrainingRun.resume(PathLike(whole))
-    save_model(PathLike(tmp_path / MODEL), run.best_model())
+    run.best_model().save(PathLike(tmp_path / MODEL))
     assert (tmp_path / MODEL).read_bytes() == (whole / MODEL).read_bytes()
     assert load_model(PathLike(tmp_path / MODEL)).epoch == run.progress.best_epoch
     draw_learning_curve(PathLike(tmp_path / "curve.png"), summarize(run, "epochs"))

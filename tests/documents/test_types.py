@@ -1,4 +1,4 @@
-"""What a type checker in strict mode says of the lines of the documentation, and of calls that it should refuse."""
+"""Type checkers in strict mode accept the lines of the documentation, and refuse calls that are wrong."""
 
 import json
 import re
@@ -110,7 +110,7 @@ def folder(tmp_path_factory):
 
 
 def test_the_script_runs(folder):
-    """What the checkers accept works."""
+    """The program that the checkers accept works."""
     subprocess.run([sys.executable, folder / "script.py"], check=True, capture_output=True, cwd=ROOT)
 
 

@@ -1,0 +1,36 @@
+"""The picture of quality by epoch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from plrank_fast._shared.extras import import_extra
+from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
+from plrank_fast.training.evaluation import Metrics
+
+
+def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoch: int, title: str) -> Any:
+    """Draw the metrics on the validation data, of the untrained network and after each epoch, as a figure."""
+    # A Figure without pyplot needs no window system and changes no global state.
+    figure = import_extra("matplotlib.figure", "train").Figure(figsize=(6.6, 4.2), layout="constrained")
+    panel = figure.subplots()
+    curves = {"disparity": ("disparity", "C2")}
+    label = "squared disparity of exposure on validation"
+    if config.objective != DISPARITY:
+        curves = {"ndcg_query": ("deterministic ranking", "C0"), "expected_ndcg_query": ("expected", "C1")}
+        if config.normalization == DATASET:
+            curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
+        label = f"NDCG@{config.cutoff} on validation, mean over queries"
+    for metric, (name, style) in curves.items():
+        values = [metrics[metric] for metrics in history]
+        shown = f"{name} (untrained {values[0]:.3f})"
+        panel.plot(range(len(values)), values, style, label=shown, marker="." if len(values) < 40 else None)
+    chosen = f"best epoch by {config.quality_name}"
+    panel.axvline(best_epoch, color="0.7", linewidth=1, zorder=0, label=chosen)
+    panel.set(xlabel="epoch", title=title)
+    panel.set_ylabel(label, labelpad=8)
+    panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False)
+    panel.grid(alpha=0.3)
+    panel.xaxis.get_major_locator().set_params(integer=True)
+    return figure

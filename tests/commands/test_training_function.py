@@ -1,0 +1,122 @@
+"""Training from Python: the kinds of data, the model and what it carries, early stopping, an interrupt."""
+
+import os
+import pickle
+import signal
+
+import numpy as np
+import pandas
+import pytest
+
+import plrank_fast as plr
+
+pytest.importorskip("torch")
+DATA = plr.data.generate("yahoo", 40, n_features=6)
+ROWS = np.arange(40) % 5 == 4
+
+
+def train(*data, **options):
+    return plr.train(*data, **{"epochs": 3, "quiet": True, **options})
+
+
+def same(one, other):
+    return one.history == other.history and all(np.array_equal(one.weights[n], other.weights[n]) for n in one.weights)
+
+
+def test_kinds_of_data():
+    """Equal data give equal models. Mutants: validation queries that train too; another share of them."""
+    model = train(DATA)
+    frame = pandas.DataFrame(DATA.features.astype(np.float64)).assign(label=DATA.labels, qid=DATA.qids)
+    assert same(model, train(frame))
+    assert same(model, train((DATA.features, DATA.labels, DATA.qids)))
+    assert same(model, train(DATA[~ROWS], DATA[ROWS]))
+    assert not same(model, train(DATA, DATA[ROWS]))
+
+
+def test_the_command_gives_the_same_model(tmp_path):
+    """Mutant: features that are not normalised, or not in single precision."""
+    from plrank_fast.training.config import TrainingConfig
+    from plrank_fast.training.loop import TrainingRun
+    from plrank_fast.training.sources import Source
+
+    source = Source(profile="yahoo", queries=40, features=6)
+    splits = source.load(normalize=True)
+    run = TrainingRun(TrainingConfig(), source, splits, tmp_path, epochs=3)
+    run.train()
+    vali = plr.data.generate("yahoo", 10, n_features=6, split="vali")
+    assert same(run.best_model(), train(DATA, vali))
+
+
+def test_model(tmp_path):
+    """It predicts, draws, saves, loads and pickles with its history. Mutants: no history in the file or the pickle."""
+    model = train(DATA)
+    assert repr(model) == f"RankingModel(layers=6 32 32 1, epoch={model.epoch}, train={DATA.name!r})"
+    assert len(model.history) == 4
+    assert model.epoch == max(range(4), key=lambda epoch: model.history[epoch]["expected_ndcg_query"])
+    scores = model.predict(DATA.features, offsets=DATA.offsets)
+    held_out = DATA[ROWS]
+    of_held_out = model.predict(held_out.features, offsets=held_out.offsets)
+    expected = plr.expected_metric(
+        of_held_out, plr.gains(held_out.labels), plr.dcg_weights(10), offsets=held_out.offsets
+    )
+    ideal = plr.ideal_dcg(plr.gains(held_out.labels), plr.dcg_weights(10), offsets=held_out.offsets)
+    shares = np.divide(expected, ideal, out=np.zeros_like(ideal), where=ideal > 0)
+    assert shares.mean() == pytest.approx(model.history[model.epoch]["expected_ndcg_query"], rel=1e-5)
+    drawn = model.sample_rankings(DATA.features, 3, 5, offsets=DATA.offsets, rng=0)
+    assert np.array_equal(drawn, plr.sample_rankings(scores, 3, 5, offsets=DATA.offsets, rng=0))
+    model.save(tmp_path / "model.plrank")
+    for again in (plr.load_model(tmp_path / "model.plrank"), pickle.loads(pickle.dumps(model))):
+        assert same(model, again)
+        assert np.array_equal(again.predict(DATA.features, offsets=DATA.offsets), scores)
+    assert "data:image/png;base64," in model._repr_html_()
+    (panel,) = model.plot().axes
+    assert [len(line.get_xdata()) for line in panel.lines[:2]] == [4, 4]
+    assert "best epoch by expected NDCG@10" in [text.get_text() for text in panel.get_legend().get_texts()]
+
+
+def test_patience():
+    """Training ends so many epochs after the best. Mutants: epochs counted from the start; the last model."""
+    model = train(DATA, epochs=50, patience=2, learning_rate=0.3)
+    assert len(model.history) - 1 == model.epoch + 2 < 50
+
+
+def test_interrupt_returns_the_best(monkeypatch):
+    """Ctrl-C loses nothing. Mutant: KeyboardInterrupt passed on."""
+    from plrank_fast.training import training
+
+    show = training.show_progress
+
+    def interrupt(bar, run):
+        show(bar, run)
+        if run.progress.epoch == 2:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    monkeypatch.setattr(training, "show_progress", interrupt)
+    model = train(DATA, epochs=100)
+    assert same(model, train(DATA, epochs=2))
+    assert len(model.history) == 3
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "message"),
+    [
+        (lambda: train([[1.0]]), TypeError, "data must be a RankingData, a data frame, or a tuple .*, got list"),
+        (lambda: train(DATA[:1]), ValueError, "data must have two queries or more without validation, got 1"),
+        (
+            lambda: train(DATA, plr.data.generate("yahoo", 4, n_features=5)),
+            ValueError,
+            "must have the 6 features .* got 5",
+        ),
+        (lambda: train(DATA, patience=0), ValueError, "patience must be at least 1, got 0"),
+        (
+            lambda: train(pandas.DataFrame({"qid": [1]})),
+            ValueError,
+            r"must have the columns \['label'\], got \['qid'\]",
+        ),
+        (lambda: train(DATA, hidden=(0,)), ValueError, "hidden must be at least 1, got 0"),
+    ],
+)
+def test_refusals(call, error, message):
+    """Mutant of each: the check left out."""
+    with pytest.raises(error, match=message):
+        call()
