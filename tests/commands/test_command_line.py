@@ -557,7 +557,7 @@ TRAIN, BENCH = ["train", *SMALL], ["bench", "--picture", "a.png"]
     ("command", "module", "first"),
     [
         *((TRAIN, module, "torch") for module in ("torch", "tqdm", "matplotlib.figure")),
-        *((BENCH, module, "matplotlib") for module in ("tqdm", "matplotlib.figure")),
+        *((BENCH, module, "matplotlib") for module in ("tqdm.auto", "matplotlib.figure")),
     ],
 )
 def test_missing_package_is_named_with_its_extra(command, module, first, error_of, tmp_path, monkeypatch):
