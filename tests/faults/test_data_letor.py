@@ -183,8 +183,8 @@ def test_matrix_that_cannot_fit(tmp_path, monkeypatch):
 
 
 def test_every_matrix_counts(tmp_path, monkeypatch):
-    """Of a split that is normalised, widened to the columns of another one, or put together. Mutants: one of the checks
-    left out; the matrix of the file counted alone."""
+    """The matrix of a split that is normalised, widened to the columns of another one, or put together counts too.
+    Mutants: one of the checks left out; the matrix of the file counted alone."""
     data = load_letor(written(tmp_path, GOOD), dtype=np.float32)
     for call, matrix, needed in (
         (lambda: normalize_queries(data), "another matrix of features, 3 x 3, normalised,", 36),

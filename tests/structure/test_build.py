@@ -146,8 +146,8 @@ def test_editable_installation_takes_what_was_compiled_in_place(told):
 
 
 def test_import_of_what_is_not_compiled(tmp_path):
-    """A fresh checkout says how to build it, and so does one whose sources have changed. Mutant: Python's error, about a
-    module of ours."""
+    """A fresh checkout says how to build it, and so does one whose sources have changed. Mutant: Python's error, which
+    is about a module of ours."""
     folder = tmp_path / "plrank_fast"
     shutil.copytree(ROOT / "plrank_fast", folder, ignore=shutil.ignore_patterns("*.so", "*.c", "__pycache__"))
     answer = subprocess.run([sys.executable, "-c", "import plrank_fast"], cwd=tmp_path, text=True, capture_output=True)

@@ -76,8 +76,8 @@ char *lay_out_panel(exact_problem *problem, intptr_t n);
 void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy);
 /* Return the rank weights of a panel with K ranks after the first `arrived`. */
 panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K);
-/* Return the errors allowed in the next plan of the attempt. Those of the value add up over the plans: each may take half
- * of what is left, the last one all of it, less a hundredth for what its end adds (normal_plan.c). */
+/* Return the errors allowed in the next plan of the attempt. Those of the value add up over the plans: each may take
+ * half of what is left, the last one all of it, less a hundredth for what its end adds (normal_plan.c). */
 tolerances tolerances_of_plan(const exact_problem *problem, int last);
 /* Add the errors of a plan to those of the attempt. */
 void add_errors(exact_problem *problem, const double error[INTEGRALS]);
