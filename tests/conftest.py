@@ -63,7 +63,7 @@ def on_team(monkeypatch, costs):
     fewer. There are 64 processors, and any work is worth a further thread. With other costs than those that ship, which
     `make matrix` compiles, teams may be of any size."""
     monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
-    costs(worth_ns=0.0)
+    costs(teams=1)
     openmp = build_info()["openmp"]
 
     def run(n_threads, call, *arguments, team=None, **options):

@@ -6,7 +6,7 @@ kept for the next call.
 
 import ctypes
 
-from plrank_fast._core.runtime import threads
+from plrank_fast._core.runtime import teams, threads
 
 _name = ctypes.pythonapi.PyCapsule_GetName
 _name.argtypes, _name.restype = [ctypes.py_object], ctypes.c_char_p
@@ -14,36 +14,41 @@ _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
 
 
-class Team(ctypes.Structure):
-    """``thread_team`` of ``kernels/runtime/thread_team.h``."""
+class Record(ctypes.Structure):
+    """``team_record`` of ``kernels/runtime/thread_team.h``."""
+
+    _fields_ = [("size", ctypes.c_int), ("workers", ctypes.c_uint64)]
+
+
+class Sizes(ctypes.Structure):
+    """``team_sizes`` of ``kernels/runtime/team_size.h``."""
 
     _fields_ = [
-        *(("size", ctypes.c_int), ("workers", ctypes.c_uint64), ("round", ctypes.c_int), ("begun", ctypes.c_int)),
-        *((name, ctypes.c_double) for name in ("last_begun", "pause", "pause_ends")),
+        *(("waking", 40 * ctypes.c_double), ("resizing", ctypes.c_double), ("factors", 512 * ctypes.c_double)),
+        *(("credit", ctypes.c_double), ("limit", ctypes.c_int), ("limited_until", ctypes.c_double)),
     ]
 
 
-def _variable(name, kind):
-    capsule = threads.__pyx_capi__[name]
+def _variable(name, kind, module=threads):
+    capsule = module.__pyx_capi__[name]
     return kind.from_address(_pointer(capsule, _name(capsule)))
 
 
-_looks, _team = _variable("LOOKS", ctypes.c_longlong), _variable("TEAM", Team)
+_looks, _team = _variable("LOOKS", ctypes.c_longlong), _variable("RECORD", Record, teams)
+sizes = _variable("SIZES", Sizes, teams)
 _spare = _variable("SPARE", ctypes.c_void_p)
 _costs = {
     "round_ns": _variable("ROUND_NS", ctypes.c_double),
-    "worth_ns": _variable("WORTH_NS", ctypes.c_double),
+    "teams": _variable("TEAMS", ctypes.c_int, teams),
     "learnt_factor": _variable("LEARNT_FACTOR", ctypes.c_double),
-    "late_ns": _variable("LATE_NS", ctypes.c_double),
-    "pause_ns": _variable("FIRST_PAUSE_NS", ctypes.c_double),
     "spare_bytes": _variable("LARGEST_SPARE", ctypes.c_size_t),
 }
 
 
 def set_costs(**costs):
-    """Set what decides about rounds, threads and kept memory; the previous values. A pause of teams ends."""
+    """Set what decides about rounds, threads and kept memory; the previous values. What was learnt is forgotten."""
     before = {name: variable.value for name, variable in _costs.items()}
-    _team.pause = _team.pause_ends = 0.0
+    ctypes.memset(ctypes.addressof(sizes), 0, ctypes.sizeof(sizes))
     for name, value in costs.items():
         _costs[name].value = value
     return before

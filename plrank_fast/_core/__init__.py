@@ -2,7 +2,7 @@
 
 Each module imports only modules listed above it::
 
-    _core/runtime       runs a call           scalar_types  simd  threads  layout  queries  batch  magnitudes
+    _core/runtime       runs a call           scalar_types  simd  threads  teams  layout  queries  batch  magnitudes
                                               plain_arrays  arguments  calls
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics

@@ -54,7 +54,7 @@ def one_caller() -> int:
     """Every call on two threads, with more and more to do until both have worked; how many functions never had both."""
     number, unshared = 0, []
     for enlarged, round_ns in ((times, 1e18), (as_one_query, 1e6)):
-        runtime_variables.set_costs(worth_ns=0.0, round_ns=round_ns)
+        runtime_variables.set_costs(teams=1, round_ns=round_ns)
         for name, call in WITH_TEAM.items():
             in_parts = name.split()[0] in CUT_INTO_PARTS and "rankings" not in call.options
             expected = enlarged is times or in_parts
@@ -75,7 +75,7 @@ def one_caller() -> int:
 
 def four_callers() -> int:
     """All calls from four Python threads, in an order of its own each, on teams of two."""
-    runtime_variables.set_costs(worth_ns=0.0, round_ns=1e6)
+    runtime_variables.set_costs(teams=1, round_ns=1e6)
     everything = list(WITH_TEAM.values())
 
     def work(first: int) -> None:

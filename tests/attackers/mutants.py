@@ -88,6 +88,7 @@ TESTS = {
     ],
     "_core/runtime/simd": ["references/test_vector_math.py"],
     "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
+    "_core/runtime/teams": [*_DRIVER, "invariants/test_long_queries.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
     "_core/runtime/magnitudes": ["invariants/test_magnitudes.py"],
     "_core/losses/likelihood": _LOSSES,

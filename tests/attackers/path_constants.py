@@ -32,10 +32,12 @@ _EXACT = "kernels/gradients/exact"
 NEVER = "(<intp_t>1 << 60)"
 CONSTANTS = (
     # rounds and threads
-    Constant("_core/runtime/threads.pyx", "cdef double WORTH_NS = ", "2e6", "0.0", "1e18"),
+    Constant("_core/runtime/teams.pyx", "cdef int TEAMS = ", "0", "-1", "1", " "),
+    Constant("_core/runtime/teams.pyx", "cdef double LEAST_WAKING = ", "1e3", "0.0", "1e18", " "),
+    Constant("_core/runtime/teams.pyx", "cdef intp_t ITEMS_PER_RANGE = ", "4096", "1", NEVER),
+    Constant("_core/runtime/batch.pyx", "cdef double WORTH_LEARNING = ", "4e3", "0.0", "1e18", " "),
     Constant("_core/runtime/threads.pyx", "cdef double ROUND_NS = ", "5e7", "1e3", "1e18"),
     Constant("_core/runtime/threads.pyx", "cdef double LEARNT_FACTOR = ", "1.0", "1e-6", "1e6"),
-    Constant("_core/runtime/threads.pyx", "cdef double LATE_NS = ", "3e5", "-1.0", "1e18", "  #"),
     Constant("_core/runtime/threads.pyx", "cdef size_t LARGEST_SPARE = ", "64 << 20", "0", "<size_t>1 << 60"),
     Constant("_core/runtime/batch.pyx", "cdef double OVERHEAD_ITEMS = ", "25.0", "0.0", "1e3"),
     Constant("_core/runtime/batch.pyx", "cdef double LONG_ROUNDS = ", "0.04", "0.0", "1e18"),

@@ -93,7 +93,7 @@ class Soak(Search):
         np.seterr(all="ignore")
         _threads.available_cpus = lambda: 4
         # a team for any work, and for long queries, as most are then
-        runtime_variables.set_costs(worth_ns=0.0, round_ns=5e3)
+        runtime_variables.set_costs(teams=1, round_ns=5e3)
         # At a fork OpenBLAS ends its threads under the hands of those that compute: other bits, or a child that hangs.
         threadpoolctl.threadpool_limits(1, "blas")
         self._problems = [ragged(lengths) for lengths in LENGTHS]

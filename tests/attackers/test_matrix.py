@@ -22,8 +22,8 @@ class TestConstants:
         assert changed.count("OTHER") == source.count("OTHER") + 1
 
     def test_a_line_that_is_gone_is_told(self):
-        with pytest.raises(ValueError, match="0 times 'cdef double WORTH_NS = 2e6'"):
-            CONSTANTS[0].replaced("cdef double WORTH_NS = 3e6\n", "0.0")
+        with pytest.raises(ValueError, match="0 times 'cdef int TEAMS = 0 '"):
+            CONSTANTS[0].replaced("cdef int TEAMS = 2\n", "0")
 
     def test_extremes_enclose_the_value(self):
         for constant in CONSTANTS:
@@ -67,13 +67,13 @@ class TestRuns:
 
     def test_copies(self, tmp_path):
         """Mutants: what is as it was written again, so that it would be compiled again; the change not made."""
-        module = tmp_path / "plrank_fast" / "_core" / "runtime" / "threads.pyx"
+        module = tmp_path / "plrank_fast" / "_core" / "runtime" / "teams.pyx"
         tree = Tree(tmp_path, ROWS["lowest"].change)
         tree.refresh()
         os.utime(tmp_path / "setup.py", ns=(1, 1))
         tree.refresh()
         assert (tmp_path / "setup.py").stat().st_mtime_ns == 1
-        assert "cdef double WORTH_NS = 0.0" in module.read_text()
+        assert "cdef int TEAMS = -1 " in module.read_text()
 
     @pytest.mark.parametrize(
         ("program", "counts"),

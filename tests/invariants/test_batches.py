@@ -38,9 +38,9 @@ def many_processors(monkeypatch):
 
 # every query long enough for a round of its own, none so, and everything in between; the same of what rounds teach
 COSTS = [
-    {"round_ns": round_ns, "worth_ns": worth_ns, "learnt_factor": learnt_factor}
+    {"round_ns": round_ns, "teams": teams, "learnt_factor": learnt_factor}
     for round_ns in (1e-3, 1e5, 1e18)
-    for worth_ns in (0.0, 1e18)
+    for teams in (1, -1)
     for learnt_factor in (0.0, 1e9)
 ] + [{"learnt_factor": 1e9}]
 LENGTHS = [
@@ -56,7 +56,7 @@ def test_empty_queries_at_every_place(name, costs):
     counts queries from 0."""
     for lengths in LENGTHS:
         scores, relevance, rank_weights, offsets = ragged(lengths)
-        costs(round_ns=5e7, worth_ns=2e6, learnt_factor=1.0)
+        costs(round_ns=5e7, teams=0, learnt_factor=1.0)
         expected = query_by_query(name, scores, relevance, rank_weights, offsets)
         for cost in COSTS:
             costs(**cost)
@@ -116,7 +116,7 @@ def test_teams(name, on_team, costs):
 def test_one_thread_means_all_parts_of_a_call(name, costs):
     """Mutants: ``n_threads`` not handed on to one of the calls that a function consists of."""
     scores, relevance, rank_weights, offsets = ragged([*range(30), 0, 60])
-    costs(worth_ns=0.0)
+    costs(teams=1)
     runtime_variables.team_that_ran()
     {**BATCHES, **OTHERS}[name](scores, relevance, rank_weights, FIRST, offsets=offsets, n_threads=1)
     assert runtime_variables.team_that_ran()[0] <= 1

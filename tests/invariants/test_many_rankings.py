@@ -56,7 +56,7 @@ def test_same_bits_whoever_adds(name, n_samples, costs):
     """Drawn and given, in one piece and in rounds of one or two threads. Mutants: sums moved after as many rankings as
     a round has; those of drawn rankings left where they are."""
     estimate, rankings = ESTIMATORS[name], plr.sample_rankings(SCORES, n_samples, 3, rng=1)
-    costs(worth_ns=0.0)
+    costs(teams=1)
     expected = estimate(60, rankings=rankings, n_threads=1)
     for round_ns in (1e18, 1e3):
         costs(round_ns=round_ns)

@@ -288,10 +288,11 @@ def with_team(n_items, cutoff, n_samples):
 
 @pytest.mark.chosen_path
 def test_a_short_query_has_no_team(costs):
-    """A query of a third of a millisecond is short; any other is left to rounds, so that Ctrl-C gets its due.
+    """A query of a third of a millisecond is short unless a team pays; longer ones are left to rounds, for Ctrl-C.
 
     Mutants: PL-Rank-3 costs a tenth of a ns per item and rank; every single query is short.
     """
+    costs(teams=-1)
     assert not with_team(120, 100, 1000)
     assert with_team(2000, 10, 20_000)
     costs(round_ns=1.0)

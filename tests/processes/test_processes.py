@@ -23,7 +23,7 @@ import runtime_variables
 
 processors = _threads.available_cpus()
 _threads.available_cpus = lambda: 2
-runtime_variables.set_costs(worth_ns=0.0)
+runtime_variables.set_costs(teams=1)
 TEAM = 2 if plr.build_info()["openmp"] else 1
 offsets = np.arange(0, 1001, 20)
 scores = np.random.default_rng(0).normal(size=1000)
@@ -91,7 +91,7 @@ def test_pools_of_processes(method):
     assert run(f"""
         import multiprocessing
         work = '''[
-            plr := __import__("plrank_fast"), __import__("runtime_variables").set_costs(worth_ns=0.0),
+            plr := __import__("plrank_fast"), __import__("runtime_variables").set_costs(teams=1),
             plr.pl_rank_3(*arguments, **options), __import__("runtime_variables").team_that_ran()[0],
         ][2:]'''
         options = {{"offsets": offsets, "rng": 1, "n_threads": 2}}
@@ -280,7 +280,10 @@ def test_daemon_thread_inside_a_call_at_exit():
 
 
 def test_subinterpreters():
-    """A second interpreter in the process imports the package, or is told cleanly that it cannot."""
+    """A second interpreter in the process imports the package, or is told cleanly that it cannot; the first goes on.
+
+    Mutant: `prange`, which asks for the GIL in loops of kernels and gets a wrong answer beside another interpreter.
+    """
     answer = run("""
         try:
             import _interpreters as interpreters
@@ -293,5 +296,7 @@ def test_subinterpreters():
         except interpreters.RunFailedError as error:
             print("ImportError" in str(error))
         assert (call() == expected).all()
+        runtime_variables.set_costs(round_ns=1e3)
+        plr.pl_rank_exact(np.zeros(700), np.arange(700.0), plr.dcg_weights(60), n_threads=2)
     """)
     assert answer == "True\n"

@@ -25,7 +25,7 @@ from plrank_fast._core.runtime import threads as _threads
 import runtime_variables
 
 _threads.available_cpus = lambda: 64
-runtime_variables.set_costs(worth_ns=0.0)
+runtime_variables.set_costs(teams=1)
 offsets = np.arange(0, 1001, 20)
 scores = np.random.default_rng(0).normal(size=1000)
 

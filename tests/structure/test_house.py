@@ -142,7 +142,9 @@ def test_what_computes_with_queries_leaves_errors_of_arguments_to_validation():
 
 def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
-    assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/batch"]
+    assert [path.name for path in KERNELS.rglob("*.[ch]") if "#pragma omp" in path.read_text()] == ["thread_team.h"]
+    assert [name for name, path in cython_files() if "plr_run_team(&" in path.read_text()] == ["_core/runtime/teams"]
+    assert not [name for name, path in cython_files() if "prange(" in path.read_text()]
 
 
 def test_kernel_headers_hold_no_state():

@@ -21,7 +21,8 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
     zeros,
 )
-from plrank_fast._core.runtime.batch cimport Batch, loop_of_threads, new_batch, parallel_loop, run_batch
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.teams cimport loop_of_threads, parallel_loop
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t
@@ -66,10 +67,10 @@ NOISE_NAMES = tuple(NOISES)
 cdef double SMALLEST_RTOL = 1e-10  # below it rounding errors dominate; the C interface has the same limit
 SMALLEST_TOLERANCE = SMALLEST_RTOL
 
-# Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; only the length of a round depends on it.
+# Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; scores of trained models cost several times as
+# much. Only the length of a round and the number of threads depend on it.
 cdef double NS_PER_ITEM = 40.0
 cdef double NS_PER_ITEM_AND_RANK = 4.0
-cdef double PEAKED = 4.0  # scores of trained models cost several times as much, so that further threads pay earlier
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -177,7 +178,6 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
     batch.long_query = solve_long_query
     batch.workspace = workspace_of(&call.task, checked.longest, 1)
     batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.task.K, checked.longest)
-    batch.slowest = PEAKED
     return run_batch(&batch, n_threads)
 
 

@@ -353,16 +353,17 @@ cdef int draw_and_accumulate_long(
     cdef intp_t block_length = block_size(n_items)
     cdef intp_t n_blocks = (source.draw.n_samples + block_length - 1) // block_length
     cdef intp_t blocks_per_round, n_rankings
-    cdef double ns_per_ranking = NS_PER_ITEM * n_items
     cdef const int32_t *given = NULL
     drawing.stride = source.length if source.given != NULL else cutoff
+    drawing.ns_per_block = block_length * NS_PER_ITEM * n_items
     if source.given != NULL:
         given = source.given + query * source.draw.n_samples * source.length
     else:
-        ns_per_ranking = thread_sampler(drawing.draw, drawing.weights, thread_samplers.of_thread(0)).ns_per_ranking
+        drawing.ns_per_block = block_length * thread_sampler(
+            drawing.draw, drawing.weights, thread_samplers.of_thread(0)).ns_per_ranking
     # limited by the length of a round, and by a megabyte of rankings per thread
     drawing.blocks_per_task = min(
-        parts_per_thread(block_length * ns_per_ranking, n_blocks, n_threads),
+        parts_per_thread(drawing.ns_per_block, n_blocks, n_threads),
         max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, drawing.stride))))
     blocks_per_round = drawing.blocks_per_task * n_threads
     cdef Workspaces rankings = Workspaces(
@@ -442,6 +443,7 @@ cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) excep
     batch.fewest_items = call.estimator.fewest_items
     batch.workspace = query_workspace(&call.estimator, checked.longest, n_ranks)
     batch.cost = cost_of_query
+    batch.kind = <const void *>call.estimator.accumulate
     return run_batch(&batch, n_threads)
 
 

@@ -540,6 +540,7 @@ cdef int estimate_long_noisy_query(const void *call_, intp_t q, int n_threads) e
     cdef const BatchCall *call = <const BatchCall *>call_
     cdef LongQuery query
     cdef intp_t n_blocks, task, tasks, d, n_items
+    cdef double ns_per_block
     cdef double *gradient
     cdef QueryOfThread *of_thread
     query.call = &call.call
@@ -547,6 +548,7 @@ cdef int estimate_long_noisy_query(const void *call_, intp_t q, int n_threads) e
     n_items = query.query.n_items
     n_blocks = number_of_blocks(query.call, n_items)
     tasks = min(<intp_t>n_threads, n_blocks)
+    ns_per_block = block_size(n_items) * n_items * ns_per_item_and_sample(query.query.cutoff)
     cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))
     cdef Workspaces threads = Workspaces(
         tasks, aligned(sizeof(QueryOfThread)) + noisy_workspace(n_items, query.query.cutoff))
@@ -558,7 +560,7 @@ cdef int estimate_long_noisy_query(const void *call_, intp_t q, int n_threads) e
     gradient = call.out + query.query.first
     for query.first_block in range(0, n_blocks, tasks):
         tasks = min(tasks, n_blocks - query.first_block)
-        run_tasks(block_task, &query, tasks, n_threads, threads)
+        run_tasks(block_task, &query, tasks, ns_per_block, n_threads, threads)
         for task in range(tasks):
             for d in range(n_items):
                 gradient[d] += query.sums[task * n_items + d]

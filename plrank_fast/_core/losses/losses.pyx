@@ -212,6 +212,7 @@ def evaluate(
         batch.long_query = evaluate_long_query
         batch.workspace = bytes_of(call.loss.lay_out, checked.longest, min(call.options.cutoff, checked.longest))
         batch.cost = cost_of_loss
+        batch.kind = <const void *>call.loss.rows
         run_batch(&batch, n_threads)
     if finite:
         if not are_finite(call.values, checked.n_queries):

@@ -12,13 +12,6 @@ ctypedef void (*task_function)(const void *call, intp_t task, char *workspace) n
 # Return the estimated nanoseconds of a query of so many items.
 ctypedef double (*cost_function)(const void *call, intp_t n_items) noexcept nogil
 
-# Loops within a query, for kernels: the header states their guarantees.
-cdef extern from "runtime/parallel_loop.h" nogil:
-    ctypedef void (*loop_body)(void *argument, intp_t i, int thread) noexcept nogil
-    ctypedef struct parallel_loop:
-        void (*run)(loop_body body, void *argument, intp_t n, int n_threads) noexcept nogil
-        int n_threads
-
 cdef struct Batch:
     const void *call
     query_function query
@@ -29,11 +22,11 @@ cdef struct Batch:
     size_t workspace                 # bytes that ``query`` is given
     double ns_per_item               # estimated cost
     cost_function cost               # or NULL: in proportion to the items
-    double slowest                   # largest ratio of time to estimate: decides how many threads are woken
+    const void *kind                 # what estimates depend on: batches of one kind share what is learnt of them
 
 cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept
 cdef int run_batch(const Batch *batch, object n_threads) except -1
 cdef int run_tasks(
-    task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces) except -1
-cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil
+    task_function task, const void *call, intp_t n_tasks, double ns_per_task, int n_threads, Workspaces workspaces
+) except -1
 cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil

@@ -9,28 +9,23 @@ Every module that works on batches describes its call by its own struct and prov
 one for a long query. Neither is called for queries that need no work.
 """
 
-from cython.parallel cimport prange
+from libc.stdint cimport uintptr_t
 
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.teams cimport Loop, learn_work, pays, run_loop, saved_by_team
 from plrank_fast._core.runtime.threads cimport (
     LEARNT_FACTOR,
     ROUND_NS,
-    SHORT_NS,
-    WORTH_NS,
     Workspaces,
     check_interrupt,
     monotonic_ns,
     most_threads,
-    note_lateness,
     raise_if_stopped,
     resolve_threads,
-    this_thread,
-    threads_for,
-    threads_in_time,
 )
 
 cdef double OVERHEAD_ITEMS = 25.0  # the cost of a query besides that of its items, in items
-cdef double LONG_ROUNDS = 0.04     # share of a round from which on threads share a query
+cdef double LONG_ROUNDS = 0.04     # share of a round from which on a query is divided, whether that pays or not
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -51,14 +46,6 @@ cdef double cost_of(const Batch *batch, intp_t query) noexcept nogil:
     return (n_items + OVERHEAD_ITEMS) * batch.ns_per_item
 
 
-cdef double cost_of_round(const Batch *batch, intp_t start, intp_t stop) noexcept nogil:
-    cdef double cost = 0.0
-    cdef intp_t q
-    for q in range(start, stop):
-        cost += cost_of(batch, q)
-    return cost
-
-
 cdef intp_t round_stop(const Batch *batch, intp_t start, double learnt, int n_threads) noexcept nogil:
     """Return the first query after ``start`` that does not fit into this round.
 
@@ -77,10 +64,13 @@ cdef intp_t round_stop(const Batch *batch, intp_t start, double learnt, int n_th
     return stop
 
 
-cdef bint is_long(const Batch *batch, intp_t start, intp_t stop, double learnt) noexcept nogil:
-    """Return whether the round is a single query that is worth dividing into parts."""
-    return (
-        batch.long_query != NULL and stop - start == 1 and learnt * cost_of(batch, start) > LONG_ROUNDS * ROUND_NS)
+cdef uintptr_t kind_of(const Batch *batch) noexcept nogil:
+    return <uintptr_t>(batch.kind if batch.kind != NULL else <const void *>batch.query)
+
+
+cdef bint is_long(const Batch *batch, double ns) noexcept nogil:
+    """Return whether to divide a query of a round of its own, of estimated ``ns``, into parts."""
+    return batch.long_query != NULL and (ns > LONG_ROUNDS * ROUND_NS or pays(kind_of(batch), ns))
 
 
 cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
@@ -98,10 +88,7 @@ cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
 # Threads
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef int threads_worth(double work, intp_t n_queries, int n_threads) noexcept nogil:
-    """Return the number of threads for a round: as many as have enough work and can be created."""
-    cdef double worth = n_threads if WORTH_NS <= 0.0 else 1.0 + work / WORTH_NS
-    return threads_for(<int>min(<double>n_threads, worth), n_queries)
+cdef double WORTH_LEARNING = 4e3   # a query of so many estimated ns is not worth a look at the clock
 
 
 cdef intp_t queries_per_chunk(intp_t n_queries, int n_threads) noexcept nogil:
@@ -129,7 +116,7 @@ cdef Batch new_batch(const int64_t *offsets, intp_t n_queries) noexcept:
     batch.workspace = 0
     batch.ns_per_item = 1.0
     batch.cost = NULL
-    batch.slowest = 1.0
+    batch.kind = NULL
     return batch
 
 
@@ -138,7 +125,7 @@ cdef int run_batch(const Batch *batch, object n_threads) except -1:
 
     Raises what a signal handler raises, and MemoryError.
     """
-    if batch.n_queries == 1 and cost_of(batch, 0) <= LONG_ROUNDS * ROUND_NS:
+    if batch.n_queries == 1 and not is_long(batch, cost_of(batch, 0)):
         return run_short_query(batch)
     return run_rounds(batch, resolve_threads(n_threads))
 
@@ -146,72 +133,100 @@ cdef int run_batch(const Batch *batch, object n_threads) except -1:
 cdef int run_short_query(const Batch *batch) except -1:
     """Process a batch of one short query on the calling thread: rounds and a team take longer than ten documents."""
     cdef Workspaces workspace
+    cdef double started = 0.0, ns = cost_of(batch, 0)
     if items_of(batch, 0) >= batch.fewest_items:
         workspace = Workspaces(1, batch.workspace)
         with nogil:
+            if ns > WORTH_LEARNING:
+                started = monotonic_ns()
             batch.query(batch.call, 0, workspace.of_thread(0))
+            if ns > WORTH_LEARNING:
+                learn_work(kind_of(batch), ns, monotonic_ns() - started)
     return check_interrupt()
 
 
+cdef struct Round:
+    const Batch *batch
+    char *workspaces
+    size_t stride
+
+
+cdef void process_query(void *round_, intp_t q, int thread) noexcept nogil:
+    cdef const Round *of_round = <const Round *>round_
+    if items_of(of_round.batch, q) >= of_round.batch.fewest_items:
+        of_round.batch.query(of_round.batch.call, q, of_round.workspaces + thread * of_round.stride)
+
+
+cdef Loop loop_over_queries(Round *of_round, intp_t start, intp_t stop, int n_threads) noexcept nogil:
+    cdef const Batch *batch = of_round.batch
+    cdef Loop loop = Loop(
+        process_query, of_round, start, stop, queries_per_chunk(stop - start, n_threads), n_threads, kind_of(batch),
+        0.0, 0.0)
+    cdef double cost
+    cdef intp_t q
+    for q in range(start, stop):
+        cost = cost_of(batch, q)
+        loop.ns += cost
+        loop.longest = max(loop.longest, cost)
+    return loop
+
+
+cdef int run_long_query(const Batch *batch, intp_t query, double ns, int n_threads) except -1:
+    cdef double started = monotonic_ns(), saved = saved_by_team()
+    batch.long_query(batch.call, query, n_threads)
+    learn_work(kind_of(batch), ns, monotonic_ns() - started + saved_by_team() - saved)
+    return 0
+
+
 cdef int run_rounds(const Batch *batch, int n_threads) except -1:
-    cdef intp_t start = 0, stop, q
+    cdef intp_t start = 0, stop
     cdef int threads
-    cdef double learnt = 1.0, estimate, started
+    cdef double learnt = 1.0, started
     cdef Workspaces workspaces = None
+    cdef Round of_round
+    cdef Loop loop
+    of_round.batch = batch
     while start < batch.n_queries:
         stop = round_stop(batch, start, learnt, n_threads)
-        if is_long(batch, start, stop, learnt):
-            batch.long_query(batch.call, start, n_threads)
+        if stop - start == 1 and is_long(batch, learnt * cost_of(batch, start)):
+            run_long_query(batch, start, cost_of(batch, start), n_threads)
         else:
             if workspaces is None:  # a single long query does not use them
                 workspaces = Workspaces(most_threads(n_threads, batch.n_queries), batch.workspace)
-            estimate = cost_of_round(batch, start, stop)
-            threads = threads_worth(batch.slowest * learnt * estimate, stop - start, workspaces.n_threads)
-            threads = threads_in_time(batch.slowest * learnt * estimate, threads)
+                of_round.workspaces, of_round.stride = workspaces.of_thread(0), workspaces.stride
             started = monotonic_ns()
             with nogil:
-                for q in prange(
-                    start, stop, schedule="dynamic", chunksize=queries_per_chunk(stop - start, threads),
-                    num_threads=threads
-                ):
-                    if items_of(batch, q) >= batch.fewest_items:
-                        batch.query(batch.call, q, workspaces.of_this_thread())
-            note_lateness(started, threads)
+                loop = loop_over_queries(&of_round, start, stop, workspaces.n_threads)
+                threads = run_loop(&loop, n_threads)
             check_interrupt()
-            learnt = learn(learnt, estimate, (monotonic_ns() - started) * threads)
+            learnt = learn(learnt, loop.ns, (monotonic_ns() - started) * threads)
         start = stop
     return 0
 
 
+cdef struct Tasks:
+    task_function task
+    const void *call
+    char *workspaces
+    size_t stride
+
+
+cdef void run_task(void *tasks_, intp_t i, int thread) noexcept nogil:
+    cdef const Tasks *tasks = <const Tasks *>tasks_
+    tasks.task(tasks.call, i, tasks.workspaces + thread * tasks.stride)
+
+
 cdef int run_tasks(
-    task_function task, const void *call, intp_t n_tasks, int n_threads, Workspaces workspaces
+    task_function task, const void *call, intp_t n_tasks, double ns_per_task, int n_threads, Workspaces workspaces
 ) except -1:
     """Run one round of a long query: tasks in parallel, each in its thread's workspace, then a check for interrupts.
     """
-    cdef intp_t i
-    cdef int threads = threads_for(min(n_threads, workspaces.n_threads), n_tasks)
+    cdef Tasks tasks = Tasks(task, call, workspaces.of_thread(0), workspaces.stride)
+    cdef Loop loop = Loop(
+        run_task, &tasks, 0, n_tasks, 1, workspaces.n_threads, <uintptr_t>task, n_tasks * ns_per_task, 0.0)
     with nogil:
-        for i in prange(n_tasks, schedule="dynamic", num_threads=threads):
-            task(call, i, workspaces.of_this_thread())
+        run_loop(&loop, n_threads)
     return raise_if_stopped()
-
-
-cdef void run_parallel_loop(loop_body body, void *argument, intp_t n, int n_threads) noexcept nogil:
-    cdef intp_t i
-    cdef int threads = threads_in_time(0.0, threads_for(n_threads, n))
-    cdef double started = monotonic_ns()
-    for i in prange(n, schedule="dynamic", num_threads=threads):
-        body(argument, i, this_thread())
-    if monotonic_ns() < started + SHORT_NS:  # a late team hardly matters to a longer loop
-        note_lateness(started, threads)
-
-
-cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil:
-    """Return the loop with which a kernel shares its passes among at most ``n_threads`` threads."""
-    cdef parallel_loop loop
-    loop.run = run_parallel_loop
-    loop.n_threads = n_threads
-    return loop
 
 
 cdef intp_t parts_per_thread(double ns_per_part, intp_t n_parts, int n_threads) noexcept nogil:

@@ -11,28 +11,16 @@ cdef extern from "runtime/cancellation.h" nogil:
         const cancellation *of_caller
     bint cancellation_requested(cancellation *state, double work)
 
-cdef extern from "runtime/thread_team.h" nogil:
-    ctypedef struct thread_team:
-        double pause, pause_ends
-
-# The variables that decide about rounds, threads and kept memory, and their record; tests read and set them too.
+# The variables that decide about rounds and kept memory, and their record; tests read and set them too.
 cdef double ROUND_NS
-cdef double WORTH_NS
 cdef double LEARNT_FACTOR
-cdef double SHORT_NS
-cdef double LATE_NS
-cdef double FIRST_PAUSE_NS
-cdef thread_team TEAM
+cdef size_t STACK_BYTES
 cdef long long LOOKS
 cdef size_t LARGEST_SPARE
 cdef void *SPARE
 
 cpdef int resolve_threads(object n_threads) except -1
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil
-cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil
-cdef int threads_in_time(double work, int n_threads) noexcept nogil
-cdef void note_lateness(double started, int n_threads) noexcept nogil
-cdef int this_thread() noexcept nogil
 cdef double monotonic_ns() noexcept nogil
 cdef int check_interrupt() except -1
 cdef int signal_came() noexcept nogil
@@ -43,10 +31,9 @@ cdef class Workspaces:
     # One aligned block of memory per thread, allocated at the edge of a call and never inside a parallel region.
     cdef readonly int n_threads
     cdef size_t *_memory
-    cdef size_t _stride
+    cdef size_t stride
 
     cdef char *of_thread(self, int thread) noexcept nogil
-    cdef char *of_this_thread(self) noexcept nogil
 
 
 cdef inline bint is_cancelled(cancellation *state, double ns) noexcept nogil:

@@ -16,25 +16,19 @@ cdef extern from "runtime/openmp.h" nogil:
 cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
 
-cdef extern from "runtime/thread_probe.h" nogil:
-    int plr_possible_team(thread_team *team, int wanted, size_t stack_bytes)
-
-cdef extern from "runtime/thread_team.h" nogil:
+cdef extern from "runtime/memory.h" nogil:
     void *plr_allocate(size_t size)
+
+cdef extern from "runtime/atomics.h" nogil:
     void *plr_exchange(void **place, void *block)
     void plr_count(long long *number)
+
+cdef extern from "runtime/clock.h" nogil:
     double plr_nanoseconds()
-    double plr_get(const double *number)
-    void plr_set(double *number, double value)
-    void plr_new_round(thread_team *team)
-    bint plr_began_by(const thread_team *team, int n_threads, double moment)
-    int plr_enter_team(thread_team *team)
-    void plr_make_numbers(thread_team *team)
 
 cdef extern from "<pthread.h>" nogil:
     int pthread_atfork(void (*before)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil)
 
-cdef thread_team TEAM    # the one that runs
 cdef bint FORKED = False  # whether this process is a child
 
 
@@ -44,12 +38,8 @@ cdef void note_fork() noexcept nogil:
 
 
 pthread_atfork(NULL, NULL, note_fork)
-plr_make_numbers(&TEAM)
 
 cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respond to interrupts within half a second
-# Estimated work for which waking a further thread pays. On a busy machine it may be late by a time slice, and estimates
-# are those of the slowest method, up to ten times too high.
-cdef double WORTH_NS = 2e6
 cdef double LEARNT_FACTOR = 1.0  # multiplies the time that a round took, so that tests can imitate other machines
 
 
@@ -119,51 +109,9 @@ cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
     return <int>min(<intp_t>n_threads, n_tasks)
 
 
-cdef int threads_for(int n_threads, intp_t n_tasks) noexcept nogil:
-    """Return the number of threads for the region of ``n_tasks`` that follows at once: as many as can be created."""
-    return plr_possible_team(&TEAM, most_threads(n_threads, n_tasks), STACK_BYTES)
-
-
-cdef int this_thread() noexcept nogil:
-    """Return the number of the calling thread in its team, and record that it works."""
-    return plr_enter_team(&TEAM)
-
-
 cdef double monotonic_ns() noexcept nogil:
     """Return nanoseconds of a monotonic clock."""
     return plr_nanoseconds()
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Teams that come late
-# ---------------------------------------------------------------------------------------------------------------------
-
-# A parallel region ends when all threads of its team have arrived. Beside busy processes a thread may wait several
-# milliseconds for a time slice, only to find no work left. If the last team was late, the next one probably is as well:
-# short rounds then run without a team for a pause, which grows each time a team is late again.
-cdef double LATE_NS = 3e5  # after the start of a round; a thread with a processor arrives in a tenth of this
-cdef double SHORT_NS = 1e8  # estimated work of a round up to which a time slice matters
-cdef double FIRST_PAUSE_NS = 2e7
-cdef double LONGEST_PAUSE = 50.0  # times the first
-
-
-cdef int threads_in_time(double work, int n_threads) noexcept nogil:
-    """Return ``n_threads``, or 1 if the round is short and the last team was late."""
-    if n_threads > 1 and WORTH_NS > 0.0 and work < SHORT_NS and plr_nanoseconds() < plr_get(&TEAM.pause_ends):
-        return 1
-    plr_new_round(&TEAM)
-    return n_threads
-
-
-cdef void note_lateness(double started, int n_threads) noexcept nogil:
-    """Record, after a round that began at ``started``, whether its team of ``n_threads`` was late."""
-    cdef double ended = plr_nanoseconds(), pause = 0.0
-    if n_threads == 1 or ended < started + 2.0 * LATE_NS:
-        return
-    if not plr_began_by(&TEAM, n_threads, started + LATE_NS):
-        pause = min(max(2.0 * plr_get(&TEAM.pause), FIRST_PAUSE_NS), LONGEST_PAUSE * FIRST_PAUSE_NS)
-        plr_set(&TEAM.pause_ends, ended + pause)
-    plr_set(&TEAM.pause, pause)
 
 
 cdef long long LOOKS = 0  # how often calls have checked for interrupts
@@ -201,10 +149,10 @@ cdef class Workspaces:
     def __cinit__(self, int n_threads, size_t size):
         cdef size_t n_bytes
         self.n_threads = n_threads
-        self._stride = (size + 127) // 128 * 128 + 128
-        if self._stride < size or self._stride > (<size_t>-1) // 2 // <size_t>n_threads:
+        self.stride = (size + 127) // 128 * 128 + 128
+        if self.stride < size or self.stride > (<size_t>-1) // 2 // <size_t>n_threads:
             raise MemoryError(f"workspace of {n_threads} x {size} bytes cannot be addressed")
-        n_bytes = self._stride * n_threads + 256
+        n_bytes = self.stride * n_threads + 256
         self._memory = <size_t *>plr_exchange(&SPARE, NULL)
         if self._memory != NULL and self._memory[0] < n_bytes:
             free(self._memory)
@@ -212,8 +160,8 @@ cdef class Workspaces:
         if self._memory == NULL:
             self._memory = <size_t *>plr_allocate(n_bytes)
             if self._memory == NULL:
-                raise MemoryError(f"could not allocate a workspace of {self._stride * n_threads} bytes "
-                                  f"({n_threads} threads x {self._stride})")
+                raise MemoryError(f"could not allocate a workspace of {self.stride * n_threads} bytes "
+                                  f"({n_threads} threads x {self.stride})")
             self._memory[0] = n_bytes
 
     def __dealloc__(self):
@@ -227,8 +175,4 @@ cdef class Workspaces:
 
     cdef char *of_thread(self, int thread) noexcept nogil:
         cdef uintptr_t base = <uintptr_t>self._memory // 128 * 128 + 128
-        return <char *>(base + thread * self._stride)
-
-    cdef char *of_this_thread(self) noexcept nogil:
-        """Return the workspace of the calling thread of the team."""
-        return self.of_thread(plr_enter_team(&TEAM))
+        return <char *>(base + thread * self.stride)

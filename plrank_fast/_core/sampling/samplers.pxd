@@ -87,6 +87,7 @@ cdef struct LongDraw:
     intp_t first_block
     intp_t last_block
     intp_t blocks_per_task
+    double ns_per_block          # estimated
     int32_t *rankings            # OUT, rows of ``stride`` items from the first block on
     intp_t stride
 

@@ -407,8 +407,8 @@ cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_sa
     """Draw blocks [first_block, last_block) of one long query into rows, ``blocks_per_task`` to a task."""
     cdef intp_t n_blocks = drawing.last_block - drawing.first_block
     return run_tasks(
-        draw_task, drawing, (n_blocks + drawing.blocks_per_task - 1) // drawing.blocks_per_task, n_threads,
-        thread_samplers)
+        draw_task, drawing, (n_blocks + drawing.blocks_per_task - 1) // drawing.blocks_per_task,
+        drawing.blocks_per_task * drawing.ns_per_block, n_threads, thread_samplers)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -461,9 +461,9 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     drawing.draw = &draw
     drawing.weights = &weights
     drawing.stride = draw.cutoff
-    drawing.blocks_per_task = parts_per_thread(
-        block_length * thread_sampler(&draw, &weights, thread_samplers.of_thread(0)).ns_per_ranking, n_blocks,
-        n_threads)
+    drawing.ns_per_block = block_length * thread_sampler(
+        &draw, &weights, thread_samplers.of_thread(0)).ns_per_ranking
+    drawing.blocks_per_task = parts_per_thread(drawing.ns_per_block, n_blocks, n_threads)
     for first in range(0, n_blocks, drawing.blocks_per_task * n_threads):
         drawing.first_block = first
         drawing.last_block = min(first + drawing.blocks_per_task * n_threads, n_blocks)

@@ -11,8 +11,6 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-#include "runtime/thread_team.h"
-
 /* The runtimes take far less memory than this for a team and for each of its threads, stacks excluded. */
 #define PLR_TEAM_BYTES ((size_t)1 << 20)
 #define PLR_TEAM_BYTES_PER_THREAD ((size_t)64 << 10)
@@ -53,25 +51,20 @@ static inline int plr_possible_threads(int wanted, size_t stack_bytes)
     return n;
 }
 
-/* Return the size of the team, at most `wanted`, that the calling thread can have in its next parallel region.
+/* Return the size of the team, at most `wanted`, that the calling thread can have after one of size `last_team`.
  *
  * The threads of its last team wait for the next one, so only a team that grows is probed. (libgomp has a pool for each
  * thread that begins regions, and ends those that a smaller team leaves out.) The probe does not see a smaller team of
  * another library that shares the runtime.
  */
-static inline int plr_possible_team(thread_team *team, int wanted, size_t stack_bytes)
+static inline int plr_possible_team(int last_team, int wanted, size_t stack_bytes)
 {
 #ifdef _OPENMP
-    int last_team = plr_own(&team->last_team);
-    if (last_team == 0)
-        last_team = 1;
     if (wanted > last_team)
         wanted = last_team + plr_possible_threads(wanted - last_team, stack_bytes);
-    if (wanted > 1)
-        plr_set_own(&team->last_team, wanted);
     return wanted;
 #else
-    (void)team;
+    (void)last_team;
     (void)wanted;
     (void)stack_bytes;
     return 1;

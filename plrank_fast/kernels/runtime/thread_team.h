@@ -1,115 +1,91 @@
-/* Memory, time, and the record that the threads of a team keep of the team. */
+/* A loop whose passes the threads of a team share, and what its threads measure. */
 #ifndef PLR_THREAD_TEAM_H
 #define PLR_THREAD_TEAM_H
 
 #include <stdint.h>
-#include <stdlib.h>
-#include <time.h>
-#if defined(__linux__)
-#include <sys/mman.h>
-#endif
 
-#include "runtime/number_of_thread.h"
-#include "runtime/openmp.h"
+#include "runtime/clock.h"
+#include "runtime/parallel_loop.h"
+#include "simd/denormals.h"
 
-/* Allocate large blocks on huge pages if the system grants them: without them, the gradient of one query of a million
- * documents spends a third of its time on page faults, and takes twice as long. */
-static inline void *plr_allocate(size_t size)
-{
-    char *memory = malloc(size);
-#if defined(__linux__) && defined(MADV_HUGEPAGE)
-    const size_t page = (size_t)4 << 10;
-    if (memory != NULL && size >= (size_t)8 << 20) {
-        size_t skipped = (page - (size_t)memory % page) % page;
-        madvise(memory + skipped, (size - skipped) / page * page, MADV_HUGEPAGE);
-    }
-#endif
-    return memory;
-}
-
-static inline void *plr_exchange(void **place, void *block)
-{
-    return __atomic_exchange_n(place, block, __ATOMIC_ACQ_REL);
-}
-
-static inline void plr_count(long long *number)
-{
-    __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
-}
-
-static inline double plr_nanoseconds(void)
-{
-    struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
-    return 1e9 * (double)now.tv_sec + (double)now.tv_nsec;
-}
-
-/* The running team, as its threads see it: its size, the set of threads (modulo 64) that have been given work, and for
- * the current round their number and when the last of them began. Each thread has the size of the last team that it
- * began, and the last round that it saw. */
+/* For tests: the largest team, and the set of its threads (modulo 64) that have been given work. */
 typedef struct {
     int size;
     uint64_t workers;
-    int round, begun;
-    double last_begun;
-    double pause, pause_ends; /* length and end of the last pause, in which short rounds have no team */
-    number_of_thread last_team, round_seen;
-} thread_team;
+} team_record;
 
-static inline void plr_make_numbers(thread_team *team)
+/* A thread takes `chunk` consecutive passes at a time. Threads that take part have numbers below `seats`, which may be
+ * fewer than the team has threads; 0 is the calling thread, whose mode for denormal numbers all take over. Times are in
+ * nanoseconds. */
+typedef struct {
+    loop_body body;
+    void *argument;
+    intptr_t next, stop, chunk;
+    int seats, taken;
+    unsigned mode;
+    double started;
+    int64_t last_begun;   /* time from the start to the beginning of the last thread */
+    int64_t busy, idlest; /* time between the beginning and the end of all threads, and of the one that had least */
+    team_record *record;
+} team_loop;
+
+static inline void plr_note_worker(team_record *record, int seat)
 {
-    plr_make_number(&team->last_team);
-    plr_make_number(&team->round_seen);
+    const uint64_t worker = (uint64_t)1 << seat % 64;
+    if (!(__atomic_load_n(&record->workers, __ATOMIC_RELAXED) & worker))
+        __atomic_fetch_or(&record->workers, worker, __ATOMIC_RELAXED);
 }
 
-static inline void plr_new_round(thread_team *team)
+static inline void plr_note_size(team_record *record, int size)
 {
-    __atomic_fetch_add(&team->round, 1, __ATOMIC_RELAXED);
-    __atomic_store_n(&team->begun, 0, __ATOMIC_RELAXED);
+    if (__atomic_load_n(&record->size, __ATOMIC_RELAXED) < size)
+        __atomic_store_n(&record->size, size, __ATOMIC_RELAXED);
 }
 
-/* Return whether at least n_threads have begun in this round, all before `moment`; teams of other Python threads count
- * as well. */
-static inline int plr_began_by(const thread_team *team, int n_threads, double moment)
+static inline void plr_take_passes(team_loop *loop, int seat)
 {
-    double last;
-    __atomic_load(&team->last_begun, &last, __ATOMIC_RELAXED);
-    return __atomic_load_n(&team->begun, __ATOMIC_RELAXED) >= n_threads && last < moment;
+    const unsigned before = denormals_mode();
+    intptr_t i;
+    restore_denormals(loop->mode);
+    while ((i = __atomic_fetch_add(&loop->next, loop->chunk, __ATOMIC_RELAXED)) < loop->stop) {
+        const intptr_t end = loop->stop - i < loop->chunk ? loop->stop : i + loop->chunk;
+        plr_note_worker(loop->record, seat);
+        for (; i < end; i++)
+            loop->body(loop->argument, i, seat);
+    }
+    restore_denormals(before);
 }
 
-static inline double plr_get(const double *number)
+/* Do the part of a thread of the team. */
+static inline void plr_take_part(team_loop *loop, int thread)
 {
-    double value;
-    __atomic_load(number, &value, __ATOMIC_RELAXED);
-    return value;
+    const int64_t begun = (int64_t)(plr_nanoseconds() - loop->started);
+    int64_t other = __atomic_load_n(&loop->last_begun, __ATOMIC_RELAXED), busy = 0;
+    while (other < begun && !__atomic_compare_exchange_n(
+                                &loop->last_begun, &other, begun, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+    if (__atomic_load_n(&loop->next, __ATOMIC_RELAXED) < loop->stop) {
+        const int seat = thread == 0 ? 0 : 1 + __atomic_fetch_add(&loop->taken, 1, __ATOMIC_RELAXED);
+        if (seat < loop->seats)
+            plr_take_passes(loop, seat);
+        busy = (int64_t)(plr_nanoseconds() - loop->started) - begun;
+        __atomic_fetch_add(&loop->busy, busy, __ATOMIC_RELAXED);
+    }
+    other = __atomic_load_n(&loop->idlest, __ATOMIC_RELAXED);
+    while (busy < other && !__atomic_compare_exchange_n(
+                               &loop->idlest, &other, busy, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
 }
 
-static inline void plr_set(double *number, double value)
+/* Share a loop among all threads of a team. (Cython's `prange` looks for the GIL, which loops of kernels run without:
+ * beside another interpreter it cannot tell, and ends the process.) */
+static inline void plr_run_team(team_loop *loop, int size)
 {
-    __atomic_store(number, &value, __ATOMIC_RELAXED);
-}
-
-static inline void plr_note_beginning(thread_team *team)
-{
-    const int round = __atomic_load_n(&team->round, __ATOMIC_RELAXED);
-    if (plr_own(&team->round_seen) == round)
-        return;
-    plr_set_own(&team->round_seen, round);
-    double now = plr_nanoseconds();
-    __atomic_store(&team->last_begun, &now, __ATOMIC_RELAXED);
-    __atomic_fetch_add(&team->begun, 1, __ATOMIC_RELAXED);
-}
-
-static inline int plr_enter_team(thread_team *team)
-{
-    const int size = omp_get_num_threads(), thread = omp_get_thread_num();
-    const uint64_t worker = (uint64_t)1 << thread % 64;
-    if (__atomic_load_n(&team->size, __ATOMIC_RELAXED) < size)
-        __atomic_store_n(&team->size, size, __ATOMIC_RELAXED);
-    if (!(__atomic_load_n(&team->workers, __ATOMIC_RELAXED) & worker))
-        __atomic_fetch_or(&team->workers, worker, __ATOMIC_RELAXED);
-    plr_note_beginning(team);
-    return thread;
+#ifdef _OPENMP
+#pragma omp parallel for num_threads(size) schedule(static)
+#endif
+    for (int thread = 0; thread < size; thread++)
+        plr_take_part(loop, thread);
 }
 
 #endif

@@ -161,14 +161,14 @@ size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_
     return lay_out_panel(problem, D) - start;
 }
 
-static void run_nothing(loop_body body, void *argument, intptr_t n, int n_threads)
+static void run_nothing(const parallel_loop *loop, loop_body body, void *argument, intptr_t n)
 {
-    (void)body, (void)argument, (void)n, (void)n_threads;
+    (void)loop, (void)body, (void)argument, (void)n;
 }
 
 size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
 {
-    const parallel_loop as_many = {run_nothing, n_threads};
+    const parallel_loop as_many = {run_nothing, n_threads, n_threads};
     exact_problem problem;
     return lay_out_problem(&problem, (char *)LINE, D, K < D ? K : D, purpose, as_many) + LINE;
 }

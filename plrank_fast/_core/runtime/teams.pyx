@@ -1,0 +1,177 @@
+"""Parallel loops, and how many threads each of them has: the header ``team_size.h`` has the rule and what it learns.
+
+All parallel loops are those of this module, and its header ``thread_team.h`` begins them. What is learnt decides about
+speed alone: no result depends on the number of threads.
+"""
+
+from libc.stdint cimport int64_t, uintptr_t
+from libc.string cimport memset
+
+from plrank_fast._core.runtime.scalar_types cimport intp_t
+from plrank_fast._core.runtime.threads cimport STACK_BYTES, most_threads
+
+cdef extern from "runtime/thread_probe.h" nogil:
+    int plr_possible_team(int last_team, int wanted, size_t stack_bytes)
+
+cdef extern from "runtime/own_team.h" nogil:
+    ctypedef struct own_team:
+        int size
+        double ended, saved
+    ctypedef struct own_teams:
+        pass
+    void plr_make_own_teams(own_teams *teams)
+    own_team *plr_own_team(const own_teams *teams, own_team *fresh)
+
+cdef extern from "simd/denormals.h" nogil:
+    unsigned denormals_mode()
+
+cdef extern from "runtime/thread_team.h" nogil:
+    ctypedef struct team_loop:
+        loop_body body
+        void *argument
+        intp_t next, stop, chunk
+        int seats, taken
+        unsigned mode
+        double started
+        int64_t last_begun, busy, idlest
+        team_record *record
+    void plr_note_size(team_record *record, int size)
+    void plr_take_passes(team_loop *loop, int seat)
+    void plr_run_team(team_loop *loop, int size)
+
+cdef extern from "runtime/clock.h" nogil:
+    double plr_nanoseconds()
+
+cdef extern from "runtime/team_size.h" nogil:
+    ctypedef struct expected_loop:
+        double work, waking
+    void plr_learn(double *learnt, double measured)
+    double *plr_factor_of(team_sizes *sizes, uintptr_t kind, double ns_per_pass)
+    expected_loop plr_expect(
+        team_sizes *sizes, uintptr_t kind, double ns, double longest, double n_passes, double pause)
+    int plr_team_size(const team_sizes *sizes, const expected_loop *loop, int most, double now)
+    void plr_learn_alone(team_sizes *sizes, const expected_loop *loop, double taken)
+    void plr_learn_team(
+        team_sizes *sizes, expected_loop *loop, int n_threads, bint resized, double started, double ended,
+        double waking, double busy, double idlest)
+
+cdef own_teams OWN
+plr_make_own_teams(&OWN)
+cdef team_sizes SIZES
+cdef team_record RECORD
+cdef int TEAMS = 0               # for tests: 1 if every loop is to have a team, -1 if none is
+cdef double LEAST_WAKING = 1e3   # threads of no machine begin sooner
+cdef double PAYS = 4.0           # a divided query has several loops, whose threads are woken anew
+cdef intp_t ITEMS_PER_RANGE = 4096
+
+
+cdef bint pays(uintptr_t kind, double ns) noexcept nogil:
+    """Return whether to divide a query of estimated ``ns`` into loops of parts."""
+    cdef expected_loop query
+    cdef own_team fresh
+    if ns <= PAYS * LEAST_WAKING or TEAMS != 0:
+        return False
+    query = plr_expect(&SIZES, kind, ns, 0.0, 1.0, plr_nanoseconds() - plr_own_team(&OWN, &fresh).ended)
+    return query.work > PAYS * max(query.waking, LEAST_WAKING)
+
+
+cdef void learn_work(uintptr_t kind, double ns, double taken) noexcept nogil:
+    """Learn how long a query of estimated ``ns`` took on one thread, or would have taken."""
+    if ns > 0.0:
+        plr_learn(plr_factor_of(&SIZES, kind, ns), taken / ns)
+
+
+cdef double saved_by_team() noexcept nogil:
+    """Return the time by which the loops of the calling thread would have taken longer on one thread, since ever."""
+    cdef own_team fresh
+    return plr_own_team(&OWN, &fresh).saved
+
+
+cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
+    """Run all passes in any order by a team of at most ``n_threads``; return how many of it could take part.
+
+    The team has one size, whether or not there are as many passes and seats.
+    """
+    cdef own_team fresh
+    cdef own_team *own = plr_own_team(&OWN, &fresh)
+    cdef intp_t n_passes = loop.stop - loop.start
+    cdef int size = n_threads, most = most_threads(min(n_threads, loop.seats), n_passes)
+    cdef double started = 0.0, ended
+    cdef expected_loop expected
+    cdef team_loop shared
+    memset(&shared, 0, sizeof(shared))
+    shared.body, shared.argument, shared.chunk = loop.body, loop.argument, loop.chunk
+    shared.next, shared.stop, shared.mode, shared.record = loop.start, loop.stop, denormals_mode(), &RECORD
+    if most == 1 or TEAMS < 0:
+        most = size = 1
+    else:
+        started = shared.started = plr_nanoseconds()
+        expected = plr_expect(&SIZES, loop.kind, loop.ns, loop.longest, n_passes, started - own.ended)
+        if TEAMS == 0:
+            size = plr_team_size(&SIZES, &expected, n_threads, started)
+        size = plr_possible_team(own.size, size, STACK_BYTES)
+    shared.seats = min(most, size)
+    plr_note_size(&RECORD, shared.seats)
+    if size == 1:
+        plr_take_passes(&shared, 0)
+        if most > 1:
+            plr_learn_alone(&SIZES, &expected, plr_nanoseconds() - started)
+    else:
+        shared.idlest = (<int64_t>1) << 62
+        plr_run_team(&shared, size)
+        ended = plr_nanoseconds()
+        plr_learn_team(
+            &SIZES, &expected, size, size != own.size, started, ended, shared.last_begun, shared.busy, shared.idlest)
+        own.saved += shared.busy - (ended - started)
+        own.size, own.ended = size, ended
+    return shared.seats
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Loops of kernels and over items
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef void run_parallel_loop(const parallel_loop *of_kernel, loop_body body, void *argument, intp_t n) noexcept nogil:
+    """Run a loop of which there is no estimate: what a pass takes is learnt by its function and the number of passes.
+    """
+    cdef Loop loop = Loop(
+        body, argument, 0, n, 1, of_kernel.n_threads, <uintptr_t>body + 64 * n, n * LEAST_WAKING, 0.0)
+    run_loop(&loop, of_kernel.team)
+
+
+cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil:
+    """Return the loop with which a kernel shares its passes among at most ``n_threads`` threads."""
+    cdef parallel_loop loop
+    loop.run = run_parallel_loop
+    loop.n_threads = loop.team = n_threads
+    return loop
+
+
+cdef struct Ranges:
+    range_function body
+    void *call
+    intp_t n_items
+
+
+cdef void run_range(void *ranges_, intp_t i, int thread) noexcept nogil:
+    cdef const Ranges *ranges = <const Ranges *>ranges_
+    cdef intp_t start = i * ITEMS_PER_RANGE
+    ranges.body(ranges.call, start, min(start + ITEMS_PER_RANGE, ranges.n_items))
+
+
+cdef void run_ranges(range_function body, void *call, intp_t n_items, double ns_per_item, int n_threads) noexcept nogil:
+    """Process items in ranges of some thousands, in parallel where that pays; a single range is processed at once.
+
+    ``body`` may write what belongs to its items, and combine the rest by atomic operations whose order does not matter.
+    ``ns_per_item`` is a rough estimate: what it really takes is learnt.
+    """
+    cdef Ranges ranges = Ranges(body, call, n_items)
+    cdef Loop loop
+    cdef double ns = ns_per_item * n_items
+    if n_items <= ITEMS_PER_RANGE or n_threads == 1:
+        body(call, 0, n_items)
+        return
+    loop = Loop(
+        run_range, &ranges, 0, (n_items + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE, 1, n_threads, <uintptr_t>body, ns,
+        0.0)
+    run_loop(&loop, n_threads)

@@ -1,0 +1,135 @@
+/* How many threads a loop has: what is learnt from earlier loops of its kind, and from when threads began.
+ *
+ * A loop of `work` nanoseconds on one thread takes max(work / n, longest pass) + waking on n threads, if the last of
+ * them begins `waking` nanoseconds after the first. It has one thread or all of them, whichever is faster by what was
+ * measured before: OpenMP ends and creates threads whenever a team changes its size, so sizes in between are for teams
+ * that were bad. Everything here is learnt while the process runs, and nothing is a property of one machine. Python
+ * threads share it by relaxed atomic operations: if two write at once, one measurement is lost.
+ */
+#ifndef PLR_TEAM_SIZE_H
+#define PLR_TEAM_SIZE_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "runtime/atomics.h"
+
+#define PLR_PAUSES 40 /* pauses from 1 ns to 9 minutes, by their logarithm to base 2 */
+#define PLR_KINDS 512
+#define PLR_SHARE_LOST 0.0625 /* of the time, for teams that turn out slower than fewer threads */
+
+typedef struct {
+    double waking[PLR_PAUSES]; /* of a team that last ran so long ago: sleeping threads take longer. 0: not known */
+    double resizing;           /* waking of a team that has another size than the one before */
+    double factors[PLR_KINDS]; /* time on one thread over its estimate, by kind of loop. 0: not known */
+    double credit;             /* time that may be lost to find out whether waking is still what it was */
+    int limit;                 /* size of teams until `limited_until` */
+    double limited_until;
+} team_sizes;
+
+static inline int plr_logarithm(double ns)
+{
+    return ns < 2.0 ? 0 : ns >= 4e18 ? 61 : 63 - __builtin_clzll((unsigned long long)ns);
+}
+
+/* Learn a measurement: the geometric mean of the old value and the new one, which counts at most as four times the old
+ * one. A thread that waited for a time slice is an exception; a machine that became busy is known after a few loops. */
+static inline void plr_learn(double *learnt, double measured)
+{
+    const double before = plr_get(learnt);
+    if (before > 0.0)
+        measured = sqrt(before * (measured < 4.0 * before ? measured : 4.0 * before));
+    plr_set(learnt, measured > 1e-3 ? measured : 1e-3);
+}
+
+/* Return where the factor of a kind of loop is learnt. Each size of a pass is another kind: estimates of short queries
+ * are wrong by another factor than those of long ones. */
+static inline double *plr_factor_of(team_sizes *sizes, uintptr_t kind, double ns_per_pass)
+{
+    const uint64_t mixed = ((uint64_t)kind / 16 + (uint64_t)plr_logarithm(ns_per_pass)) * 0x9E3779B97F4A7C15u;
+    return sizes->factors + (mixed >> 32) % PLR_KINDS;
+}
+
+/* A loop as it is expected, and where what is learnt of it belongs. */
+typedef struct {
+    double ns;             /* estimated on one thread */
+    double work, longest;  /* the same and that of the longest pass, by what was learnt */
+    double waking;
+    double *factor, *waking_learnt;
+} expected_loop;
+
+static inline expected_loop plr_expect(
+    team_sizes *sizes, uintptr_t kind, double ns, double longest, double n_passes, double pause)
+{
+    int i = plr_logarithm(pause) < PLR_PAUSES ? plr_logarithm(pause) : PLR_PAUSES - 1;
+    expected_loop loop = {.ns = ns, .work = ns, .waking_learnt = sizes->waking + i};
+    loop.factor = plr_factor_of(sizes, kind, ns / n_passes);
+    if (plr_get(loop.factor) > 0.0)
+        loop.work *= plr_get(loop.factor);
+    loop.longest = loop.work * (longest * n_passes > ns ? longest / ns : 1.0 / n_passes);
+    for (; i >= 0 && loop.waking == 0.0; i--) /* what is not known takes at least as long as after shorter pauses */
+        loop.waking = plr_get(sizes->waking + i);
+    return loop;
+}
+
+static inline double plr_time_of_team(const expected_loop *loop, int n_threads)
+{
+    const double share = loop->work / n_threads;
+    return (share > loop->longest ? share : loop->longest) + (n_threads > 1 ? loop->waking : 0.0);
+}
+
+/* Return how many of `most` threads a loop should have. */
+static inline int plr_team_size(const team_sizes *sizes, const expected_loop *loop, int most, double now)
+{
+    const int limit = __atomic_load_n(&sizes->limit, __ATOMIC_RELAXED);
+    if (limit < most && now < plr_get(&sizes->limited_until))
+        most = limit;
+    return plr_time_of_team(loop, most) < loop->work + plr_get(&sizes->credit) ? most : 1;
+}
+
+/* Learn from a loop that passed on one thread though it might have had a team. Waking is only measured where there are
+ * teams, so a small part of the time without them may be lost on looking again. */
+static inline void plr_learn_alone(team_sizes *sizes, const expected_loop *loop, double taken)
+{
+    const double credit = plr_get(&sizes->credit) + PLR_SHARE_LOST * taken;
+    plr_learn(loop->factor, taken / loop->ns);
+    plr_set(&sizes->credit, credit < loop->waking ? credit : loop->waking);
+}
+
+/* Judge a team by the time that its loop took, and return whether it was good. If fewer threads would have been faster,
+ * loops have fewer for as long as the loss is more than a small part of the time. One thread costs nothing while the
+ * team sleeps; half a team is only worth its creation for a loss that is larger. */
+static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_threads, double taken, double now)
+{
+    int fewer = n_threads / 2;
+    double loss = taken - plr_time_of_team(loop, fewer);
+    if (fewer > 1 && loss < plr_get(&sizes->resizing)) {
+        fewer = 1;
+        loss = taken - loop->work;
+    }
+    if (loss <= 0.0)
+        return 1;
+    __atomic_store_n(&sizes->limit, fewer, __ATOMIC_RELAXED);
+    plr_set(&sizes->limited_until, now + loss / PLR_SHARE_LOST);
+    plr_set(&sizes->credit, 0.0);
+    return 0;
+}
+
+/* Learn from a loop of a team: its last thread began after `waking`, its threads worked for `busy` in all, and the one
+ * that had least for `idlest`, for passes may take longer than was expected. */
+static inline void plr_learn_team(
+    team_sizes *sizes, expected_loop *loop, int n_threads, int resized, double started, double ended, double waking,
+    double busy, double idlest)
+{
+    const double resizing = plr_get(&sizes->resizing);
+    plr_learn(loop->factor, busy / loop->ns);
+    if (loop->work < n_threads * idlest)
+        loop->work = n_threads * idlest;
+    if (!resized) {
+        plr_judge(sizes, loop, n_threads, ended - started, ended);
+        plr_learn(loop->waking_learnt, waking);
+    } else if (resizing == 0.0 || plr_judge(sizes, loop, n_threads, ended - started - resizing, ended))
+        plr_learn(&sizes->resizing, waking);
+}
+
+#endif
