@@ -1,5 +1,5 @@
-/* What OpenMP keeps for each thread that begins loops: a team, whose threads fall asleep after a while. It is not
- * `__thread`: the loader allocates that memory at its first use in each thread, and ends the process if there is none. */
+/* The team that OpenMP keeps for each thread which begins loops, and whose threads fall asleep after a while. This is
+ * not `__thread`: the loader allocates such memory at its first use in each thread, or ends the process. */
 #ifndef PLR_OWN_TEAM_H
 #define PLR_OWN_TEAM_H
 

@@ -8,7 +8,7 @@
 #include "runtime/parallel_loop.h"
 #include "simd/denormals.h"
 
-/* For tests: the largest team, and the set of its threads (modulo 64) that have been given work. */
+/* The largest team, and the set of its threads (modulo 64) that have been given work, for tests. */
 typedef struct {
     int size;
     uint64_t workers;
