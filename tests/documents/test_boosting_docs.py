@@ -167,7 +167,7 @@ def test_comparison_runs_and_resumes(tmp_path):
 
 
 def test_timing_runs(tmp_path):
-    """A row of three ratios for a set and for a length."""
+    """A row of four ratios for a set and for a length."""
     for library in ("lightgbm", "xgboost", "catboost"):
         pytest.importorskip(library)
     lines = (f"{row % 3} qid:{row // 10} 1:{row % 7} 2:{row % 11}" for row in range(600))
@@ -178,4 +178,4 @@ def test_timing_runs(tmp_path):
     ]  # fmt: skip
     rows = subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()
     assert [row.split("|")[1].strip() for row in rows[2:]] == ["a", "8"]
-    assert all(float(cell) > 0 for row in rows[2:] for cell in row.split("|")[2:5])
+    assert all(float(cell) > 0 for row in rows[2:] for cell in row.split("|")[2:6])

@@ -306,6 +306,8 @@ class TestIdeal:
             function([1.0, -2.0, 0.0], [1.0])
         with pytest.raises(ValueError, match=r"^rank_weights must be at least 0, got -0.5 at index 1: NDCG is a share"):
             function([1.0, 2.0, 0.0], [1.0, -0.5])
+        with pytest.raises(ValueError, match=r"^rank_weights must be at least 0, got -0.5 at index \(1, 0\): NDCG is"):
+            plr.ideal_dcg([1.0, 2.0, 0.0], [[1.0, 0.5], [-0.5, 0.0]], offsets=[0, 2, 3])
         assert function([1.0, 0.0, 0.0], [1.0, 0.0, 0.0, -1.0])[0] == 1.0
 
 
