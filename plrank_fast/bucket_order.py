@@ -50,9 +50,9 @@ def bucket_log_prob(
     .. math:: \ln P = \sum_{m < M} \ln \int_0^1 \prod_{i \in B_m} \left(1 - u^{w_i / W_m}\right) du
 
     One integral sums all n! orders of n tied documents. The cost is O(D log D), and 24 to 96 exponentials a document.
-    The error is below 1e-10 of max(1, abs(ln P)) at any distance of the scores. The integrands are log-concave in the
-    logarithm of the arrival time, and the nodes of each integral follow from a bound on its error, so no constant is
-    fitted.
+    The error is below 1e-10 of max(1, abs(ln P)) at any distance of the scores, for up to 100,000 documents; it may
+    grow in proportion to their number beyond. The integrands are log-concave in the logarithm of the arrival time, and
+    the nodes of each integral follow from a bound on its error, so no constant is fitted.
 
     Examples
     --------
@@ -127,9 +127,10 @@ def bucket_log_prob_vjp(
 
     Notes
     -----
-    The error of the gradient is below 1e-10 of its largest term. That of the diagonal is below 1e-10 of the same term,
-    or of 1 if this is larger, times the number of buckets. A document has one term from its own bucket and one from
-    each bucket before it; both are means under the integrands of ``bucket_log_prob``, at the same nodes.
+    The error of the gradient is below 1e-10 of its largest term, also where P is nearly 1 and all terms are small. That
+    of the diagonal is below 1e-10 of the same term, or of 1 if this is larger, times the number of buckets. A document
+    has one term from its own bucket and one from each bucket before it; both are means under the integrands of
+    ``bucket_log_prob``, at the same nodes.
 
     Examples
     --------

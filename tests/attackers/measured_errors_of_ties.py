@@ -16,8 +16,9 @@ from error_bounds import Ratios, ratio
 MOST_TIED = 10_000
 OF_TIES = 1e-10
 STEP = 0.12  # at most; half of pi over it is 82 nats of error
-NOTHING = 150.0  # nats below the largest integrand; a derivative may come from e^-70 of it
-LEAST_DERIVATIVE = 1e-30
+NOTHING = 150.0  # nats below the largest integrand
+LEAST_DERIVATIVE = 1e-295  # its digits are those of a normal number, ten of them
+MOST_LIKELY = 690.0  # log-odds, beyond which derivatives are no normal numbers
 
 
 def log_integrand(time: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -29,38 +30,50 @@ def log_integrand(time: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, n
     return time - np.exp(time) + arrived.sum(axis=0), x, share
 
 
-def bucket(log_odds: np.ndarray, *, finer: bool) -> tuple[np.longdouble, np.ndarray, np.ndarray, np.longdouble]:
-    """ln P that all these come before others of total weight 1, its gradient and the diagonal of its Hessian, and the
-    second derivative by a constant in all of them."""
+def times(log_odds: np.ndarray, *, finer: bool, derived: bool = False) -> np.ndarray:
+    """Equal steps over all times at which the integrand, or its product with all shares together, is something."""
+    lightest = log_odds[[log_odds.argmin()]]
 
-    def height(time: float) -> float:
-        return float(log_integrand(np.array([time], np.longdouble), log_odds)[0][0])
+    def height(time: float, of: np.ndarray) -> float:
+        log_h, _, share = log_integrand(np.array([time], np.longdouble), of)
+        return float(log_h[0] + (np.log(share.sum()) if derived else 0))
 
-    low, high = 0.0, float(np.log1p(log_odds.size))  # the mode is at t = 1 + sum of shares
+    first = -float(lightest[0]) if derived else 0.0
+    low, high = first - 5.0, first + float(np.log1p(log_odds.size))  # the mode of the lightest item's derivative
     while high - low > 1e-3:
         third = (high - low) / 3
-        low, high = (low + third, high) if height(low + third) < height(high - third) else (low, high - third)
-    mode, top = low, height(low)
+        left, right = (height(one, lightest if derived else log_odds) for one in (low + third, high - third))
+        low, high = (low + third, high) if left < right else (low, high - third)
+    mode, top = low, height(low, log_odds)
     ends = []
     for sign in (-1, 1):
         near, far = 0.0, 1.0
-        while height(mode + sign * far) > top - NOTHING:
+        while height(mode + sign * far, log_odds) > top - NOTHING:
             near, far = far, 2 * far
         while far - near > 1e-2 * far:
             middle = (near + far) / 2
-            near, far = (middle, far) if height(mode + sign * middle) > top - NOTHING else (near, middle)
+            near, far = (middle, far) if height(mode + sign * middle, log_odds) > top - NOTHING else (near, middle)
         ends.append(mode + sign * far)
     step = min(STEP, (ends[1] - ends[0]) / 250) / (2 if finer else 1)
-    time = np.arange(ends[0], ends[1], step).astype(np.longdouble)
+    return np.arange(ends[0], ends[1], step).astype(np.longdouble)
+
+
+def bucket(log_odds: np.ndarray, *, finer: bool) -> tuple[np.longdouble, np.ndarray, np.ndarray, np.longdouble]:
+    """ln P that all these come before others of total weight 1, its gradient and the diagonal of its Hessian, and the
+    second derivative by a constant in all of them. If P is nearly 1, derivatives come from earlier times than P."""
+    time = times(log_odds, finer=finer)
     logs, x, share = log_integrand(time, log_odds)
-    weights = np.exp(logs - logs.max())
-    total = weights.sum()
-    weights /= total
+    top = logs.max()
+    total = np.exp(logs - top).sum() * (time[1] - time[0])
+    if log_odds.min() > 0:
+        time = times(log_odds, finer=finer, derived=True)
+        logs, x, share = log_integrand(time, log_odds)
+    weights = np.exp(logs - top) * (time[1] - time[0]) / total
     first = share @ weights
     second = (share * (1 - x)) @ weights - first**2
     sums = share.sum(axis=0)
     together = (sums**2 + (share * (1 - x - share)).sum(axis=0)) @ weights - first.sum() ** 2
-    return np.log(total * step) + logs.max(), first, second, together
+    return np.log(total) + top, first, second, together
 
 
 def ties(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -78,6 +91,9 @@ def ties(problem: Problem, *, finer: bool = False) -> Ratios:
         buckets = np.where(np.arange(scores.size) == scores.size - 1, 1, 0)
     elif kind == 1:  # likely, or absurd
         buckets = np.argsort(np.argsort(rng.choice([-1, 1]) * scores)) * numbers // scores.size
+    elif kind == 2 and rng.random() < 0.5:  # nearly certain, at any distance, some of the tied much more so
+        buckets = np.where(np.arange(scores.size) >= scores.size - rng.integers(1, 3), 1, 0)
+        scores = np.where(buckets == 0, np.abs(scores) + rng.uniform(0, MOST_LIKELY), 0.0)
     f = scores.astype(np.longdouble)
     value, size = np.longdouble(0), LEAST_DERIVATIVE
     gradient, diagonal = np.zeros((2, f.size), np.longdouble)

@@ -3,6 +3,7 @@
 The tolerances are those documented: 1e-10 of max(1, |ln P|), and of the gradient's largest term.
 """
 
+import math
 from itertools import combinations
 
 import mpmath
@@ -100,6 +101,54 @@ def test_second_derivative_of_the_last(scores):
         )
         expected = ties.bucket((scores - last).astype(np.longdouble), finer=False)[3]
         assert abs(diagonal[-1] - expected) <= 0.2 * RTOL * max(1.0, -gradient[-1])
+
+
+@pytest.mark.parametrize("log_odds", [1.9, 2.1, 20.0, 400.0, 650.0, 700.0])
+@pytest.mark.parametrize("size", [2, 100, 20_000])
+def test_nearly_certain(size, log_odds):
+    """n equal documents before one: ln P = -sum of log1p(a / k) over k to n, with a = exp(-log_odds).
+
+    Mutants: odds beyond 600 as if they were 600; nodes for P alone; 1 - exp(-x) less 1 in place of exp(-x); the later
+    weight left out of the times; its second derivative without the square.
+    """
+    a, k = np.exp(-log_odds), np.arange(1, size + 1)
+    scores, buckets = np.append(np.full(size, log_odds), 0.0), np.append(np.zeros(size, dtype=int), 1)
+    assert plr.bucket_log_prob(scores, buckets) == pytest.approx([-math.fsum(np.log1p(a / k))], rel=RTOL, abs=0)
+    gradient, diagonal = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
+    slope = -a * math.fsum(1 / (k + a))
+    assert gradient[-1] == pytest.approx(slope, rel=RTOL, abs=0)
+    assert gradient[:-1] == pytest.approx(np.full(size, -slope / size), rel=RTOL, abs=0)
+    assert diagonal[-1] == pytest.approx(-a * math.fsum(k / (k + a) ** 2), rel=RTOL, abs=0)
+
+
+def test_nearly_certain_but_for_one():
+    """Documents far above the lightest tied one have no share in the derivatives, and infinite odds no derivative.
+
+    Mutants: an end of the nodes from the lightest document alone; infinity less infinity.
+    """
+    scores, buckets = np.append(np.linspace(30.0, 32.0, 5000), [29.0, 0.0]), np.append(np.zeros(5001, dtype=int), 1)
+    _, gradient, diagonal, _ = ties.bucket(scores[:-1].astype(np.longdouble), finer=False)
+    first, second = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
+    assert np.abs(first[:-1] - gradient).max() <= RTOL * gradient.max()
+    assert np.abs(second[:-1] - diagonal).max() <= RTOL * gradient.max()
+    assert (plr.bucket_log_prob_vjp([1e308, 1e308, -1e308], [0, 0, 1], [1.0]) == 0.0).all()
+
+
+def test_sums_of_a_million():
+    """Equal terms, which are all rounded the same way. Mutants: plain sums of weights, of slopes, of values."""
+    n = 1_000_000
+    scores, buckets = np.append(0.0, np.full(n, -0.3)), np.append(0, np.ones(n, dtype=int))
+    expected = -mpmath.log1p(n * mpmath.exp(mpmath.mpf(-0.3)))
+    assert plr.bucket_log_prob(scores, buckets) == pytest.approx([float(expected)], rel=2e-15)
+    gradient = plr.bucket_log_prob_vjp(np.append(np.full(n, 20.0), 0.0), 1 - buckets[::-1], [1.0])
+    shares = np.exp(-20.0) / (np.arange(1.0, n + 1) + np.exp(-20.0))
+    assert gradient[-1] == pytest.approx(-math.fsum(shares), rel=RTOL, abs=0)
+    assert math.fsum(gradient) == pytest.approx(0.0, abs=1e-15 * -gradient[-1])
+    halves = np.repeat([0.7, -32.6], n // 2)
+    ranking = np.roll(np.arange(n), n // 2)
+    expected = math.fsum([*np.log1p(np.exp(33.3) * n / 2 + np.arange(n / 2.0)), *np.log(np.arange(1.0, n / 2 + 1))])
+    for got in plr.ranking_log_prob(halves, [ranking])[0], plr.bucket_log_prob(halves, np.argsort(ranking))[0]:
+        assert got == pytest.approx(-expected, rel=2e-12)
 
 
 @pytest.mark.parametrize("gap", [2.0, 4.0, 8.0, 16.0])

@@ -9,6 +9,7 @@ from libc.math cimport exp, log
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
 from plrank_fast._core.ranking.metrics cimport rank_all
+from plrank_fast._core.runtime.compensated cimport Sum, add, multiply, value_of
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -76,7 +77,8 @@ cdef void lay_out_buckets(Layout *layout, intp_t n_items, intp_t cutoff) noexcep
 cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
     """Sort the documents into buckets, and compute the weight after each but the last; return their number."""
     cdef intp_t n_items = query.n_items, n_buckets = 0, k, b
-    cdef double highest, total
+    cdef double highest
+    cdef Sum total = Sum(0.0, 0.0)
     rank_all(query.labels, n_items, n_items, state.scores, state.items)
     for k in range(n_items):
         if k == 0 or query.labels[state.items[k]] != query.labels[state.items[k - 1]]:
@@ -86,15 +88,14 @@ cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
     for k in range(n_items):
         state.scores[k] = query.scores[state.items[k]]
     highest = state.scores[n_items - 1]
-    total = 0.0
     for b in range(n_buckets - 1, 0, -1):
         for k in range(state.begins[b], state.begins[b + 1]):
             if state.scores[k] > highest:
-                total *= exp(highest - state.scores[k])
+                multiply(&total, exp(highest - state.scores[k]))
                 highest = state.scores[k]
-            total += exp(state.scores[k] - highest)
+            add(&total, exp(state.scores[k] - highest))
         state.later[b - 1].highest = highest
-        state.later[b - 1].log_sum = log(total)
+        state.later[b - 1].log_sum = log(value_of(&total))
     return n_buckets
 
 
@@ -122,29 +123,32 @@ cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcep
     cdef Buckets *state = <Buckets *>query.state
     cdef tied_bucket bucket
     cdef intp_t n_buckets, b, k
-    cdef double slope = 0.0, curvature = 0.0, unit, share
+    cdef double unit, share
+    cdef Sum value = Sum(0.0, 0.0), slope = value, curvature = value
     n_buckets = find_buckets(query, state)
     for b in range(n_buckets):
         if b > 0 and query.gradient != NULL:
             for k in range(state.begins[b], state.begins[b + 1]):
                 share = exp(log_ratio(state.scores[k], &state.later[b - 1]))
-                query.gradient[state.items[k]] = -share * slope
+                query.gradient[state.items[k]] = -share * value_of(&slope)
                 if query.hessian != NULL:
-                    query.hessian[state.items[k]] = -share * (slope + share * curvature)
+                    query.hessian[state.items[k]] = -share * (
+                        value_of(&slope) + share * value_of(&curvature))
         if b == n_buckets - 1:
-            return
+            break
         if b > 0:
             unit = exp(
                 (state.later[b].highest - state.later[b - 1].highest)
                 + (state.later[b].log_sum - state.later[b - 1].log_sum))
-            slope *= unit
-            curvature *= unit * unit
+            multiply(&slope, unit)
+            multiply(&curvature, unit * unit)
         add_bucket(query, state, b, &bucket)
-        query.value[0] -= bucket.log_prob
-        slope += bucket.slope_later
-        curvature += bucket.curvature_later
+        add(&value, -bucket.log_prob)
+        add(&slope, bucket.slope_later)
+        add(&curvature, bucket.curvature_later)
         if query.look != NULL and query.look():
             return
+    query.value[0] = value_of(&value)
 
 
 cdef Loss bucket_order() noexcept nogil:

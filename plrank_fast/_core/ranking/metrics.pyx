@@ -21,6 +21,7 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
@@ -280,24 +281,25 @@ cdef void log_prob_of_query(
     cdef Remaining *remaining = <Remaining *>state_at(workspace, lay_out_remaining, n_items, cutoff)
     cdef intp_t i, k, unit, next_unit
     cdef const int32_t *ranking
-    cdef double total, weight, left_over
+    cdef double weight, left_over
+    cdef Sum total
     prepare_remaining(remaining, scores, n_items, cutoff)
     for i in range(n_rankings):
         ranking = rankings + i * stride
         remaining.cutoff = ranks_placed(ranking, cutoff)
         analyse_ranking(remaining, ranking)
-        total = 0.0
+        total = Sum(0.0, 0.0)
         for k in range(remaining.cutoff):
             unit, next_unit = remaining.unit_position[k], remaining.unit_position[k + 1]
             weight = weight_in_unit(remaining, ranking[k], unit)
             if weight < LEAST_WEIGHT:
-                total += (scores[ranking[k]] - scores[remaining.leading[unit]]) - log(remaining.sums[k])
+                add(&total, (scores[ranking[k]] - scores[remaining.leading[unit]]) - log(remaining.sums[k]))
                 continue
             left_over = remaining.sums[k + 1]
             if next_unit < remaining.n_leading:
                 left_over *= unit_ratio(remaining, next_unit, unit)
-            total -= log1p(left_over / weight)
-        log_prob[i] = total
+            add(&total, -log1p(left_over / weight))
+        log_prob[i] = value_of(&total)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -21,6 +21,7 @@ from libc.math cimport INFINITY, exp
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, relative_weights_of
+from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
@@ -47,7 +48,8 @@ cdef void lay_out_remaining(Layout *layout, intp_t n_items, intp_t cutoff) noexc
 cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff) noexcept nogil:
     """Select the leading items of one query, whose arrays have been taken. O(D + K log K)."""
     cdef double *keys = remaining.keys
-    cdef double highest, lowest, weight, total = 0.0, lost = 0.0  # by rounding: equal weights round one way
+    cdef double highest, lowest
+    cdef Sum others = Sum(0.0, 0.0)
     cdef intp_t d, p
     remaining.n_items = n_items
     remaining.cutoff = cutoff
@@ -79,10 +81,8 @@ cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n
         remaining.step[p] = exp(keys[p - 1] - keys[p]) if remaining.wide and p > 0 else 1.0
     remaining.ranking_number = 0
     for p in range(remaining.n_leading, n_items):
-        weight = weight_in_unit(remaining, remaining.leading[p], remaining.n_leading - 1)
-        lost += weight - ((total + weight) - total)
-        total += weight
-    remaining.other_weight = total + lost
+        add(&others, weight_in_unit(remaining, remaining.leading[p], remaining.n_leading - 1))
+    remaining.other_weight = value_of(&others)
 
 
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:

@@ -9,7 +9,7 @@
 /* Tied items, which arrive at Exp(w_i) times, and later items, whose weights sum to W. */
 typedef struct {
     intptr_t n;              /* tied items, at least one */
-    const double *log_odds;  /* (n,) ln(w_i / W), any finite numbers */
+    const double *log_odds;  /* (n,) ln(w_i / W), any numbers */
     double *slope;           /* (n,) OUT: d ln P / d ln w_i; or NULL for no derivatives */
     double *curvature;       /* (n,) OUT: d^2 ln P / d (ln w_i)^2; or NULL */
     int (*look)(void);       /* called now and then; returns whether to stop, with undefined results; or NULL */

@@ -68,6 +68,14 @@ PLR_INLINE vec_f64 vec_expm1(vec_f64 x)
     return power * tail + (power - 1.0);
 }
 
+/* exp(x) - 1, with exp(x) in *whole, for |x| <= 708: both with the relative errors above. */
+PLR_INLINE vec_f64 vec_expm1_and_exp(vec_f64 x, vec_f64 *whole)
+{
+    vec_f64 power, tail = split_exp(x, &power);
+    *whole = power * tail + power;
+    return power * tail + (power - 1.0);
+}
+
 /* 2^y for y <= 0, 0 where it underflows; relative error below 7.5e-8 (the minimax polynomial of degree 5). It costs
  * less than half of vec_exp_flush. */
 PLR_INLINE vec_f64 vec_rough_exp2(vec_f64 y)
