@@ -93,7 +93,7 @@ def plackett_luce_loss(
     -------
     array
         A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``. Only the scores are
-        differentiated; the exact method twice, the second time in forward mode, as by ``jax.hessian``.
+        differentiated; the exact method twice, in any modes.
 
     Examples
     --------
@@ -144,6 +144,12 @@ def _checked_words(words: NDArray[Any], name: str) -> list[int]:
 
 def _constant(values: Any, name: str) -> Any:
     """Return an array of the values that refuses differentiation by it."""
+    refusal = f"{name} must not be differentiated: pass jax.lax.stop_gradient({name})"
+    return _undifferentiated(_numbers(values, name), refusal)
+
+
+def _undifferentiated(array: Any, refusal: str) -> Any:
+    """Return the array; whoever differentiates by it is refused."""
 
     @jax.custom_jvp  # type: ignore[untyped-decorator]
     def identity(array: Any) -> Any:
@@ -151,10 +157,9 @@ def _constant(values: Any, name: str) -> Any:
 
     @identity.defjvp  # type: ignore[untyped-decorator]
     def refuse(primals: Any, tangents: Any) -> Any:
-        remedy = f"pass jax.lax.stop_gradient({name})"
-        validation.require(False, f"{name} must not be differentiated: {remedy}", TypeError)
+        validation.require(False, refusal, TypeError)
 
-    return identity(_numbers(values, name))
+    return identity(array)
 
 
 def _numbers(values: Any, name: str) -> Any:
@@ -195,10 +200,30 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     def evaluate(scores: Any, arrays: dict[str, Any]) -> Any:
         return _evaluate(scores, arrays, static)
 
+    def product(scores: Any, arrays: dict[str, Any], direction: Any) -> Any:
+        """Multiply by the Hessian: JAX transposes a symmetric solver, which it takes for linear, and nothing else."""
+        fixed = _undifferentiated(scores, "second derivatives cannot be differentiated: there are no third ones")
+
+        def multiply(_: Any, vector: Any) -> Any:
+            return _evaluate(fixed, arrays | {"direction": vector}, static)[1]
+
+        return jax.lax.custom_linear_solve(lambda x: x, direction, multiply, symmetric=True)
+
+    def slopes(losses: Any, gradient: Any, arrays: dict[str, Any], direction: Any) -> Any:
+        offsets, mask = (arrays.get(name) for name in ("offsets", "mask"))
+        products = gradient * (direction if mask is None else jnp.where(mask, direction, 0.0))
+        if losses.size == 1:
+            return products.sum().reshape(1)
+        if offsets is None:
+            return products.sum(axis=1)
+        query = jnp.searchsorted(offsets, jnp.arange(products.size), side="right") - 1
+        return jnp.zeros_like(losses).at[query].add(products.reshape(-1))
+
     @evaluate.defjvp  # type: ignore[untyped-decorator]
     def change(primals: Any, tangents: Any) -> Any:
-        scores, arrays = primals
-        return evaluate(scores, arrays), _evaluate(scores, arrays | {"direction": tangents[0]}, static)
+        losses, gradient = evaluate(*primals)
+        changes = slopes(losses, gradient, primals[1], tangents[0]), product(*primals, tangents[0])
+        return (losses, gradient), changes
 
     @jax.custom_jvp  # type: ignore[untyped-decorator]
     def loss(scores: Any, arrays: dict[str, Any]) -> Any:
@@ -207,14 +232,7 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     @loss.defjvp  # type: ignore[untyped-decorator]
     def slope(primals: Any, tangents: Any) -> Any:
         losses, gradient = evaluate(*primals)
-        tangent, offsets, mask = tangents[0], *(primals[1].get(name) for name in ("offsets", "mask"))
-        products = gradient * (tangent if mask is None else jnp.where(mask, tangent, 0.0))
-        if losses.size == 1:
-            return losses, products.sum().reshape(1)
-        if offsets is None:
-            return losses, products.sum(axis=1)
-        query = jnp.searchsorted(offsets, jnp.arange(products.size), side="right") - 1
-        return losses, jnp.zeros_like(losses).at[query].add(products.reshape(-1))
+        return losses, slopes(losses, gradient, primals[1], tangents[0])
 
     return loss
 

@@ -150,6 +150,12 @@ def _shapes_of_loss(scores: Any, relevance: Any, offsets: Any, mask: Any, *optio
     return loss, scores.new_empty(scores.shape, dtype=_dtype_of_gradient(scores))
 
 
+def _save(ctx: Any, *tensors: Any) -> None:
+    """Keep tensors for derivatives in both modes."""
+    ctx.save_for_backward(*tensors)
+    ctx.save_for_forward(*tensors)
+
+
 class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
     """The gradient of a loss, which may be differentiated by the scores once more."""
 
@@ -159,17 +165,25 @@ class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
-        ctx.save_for_backward(*inputs[1:7])
-        ctx.options = inputs[7:]
+        _save(ctx, *inputs[1:7])
+        ctx.options, ctx.dtype = inputs[7:], output.dtype
 
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
+        change = _Gradient.change(ctx, upstream).to(ctx.saved_tensors[0].dtype)
+        return None, change, *(None,) * (len(ctx.needs_input_grad) - 2)
+
+    @staticmethod
+    def jvp(ctx: Any, _: Any, tangent: Any, *others: Any) -> Any:
+        return _Gradient.change(ctx, tangent.to(ctx.dtype))
+
+    @staticmethod
+    def change(ctx: Any, direction: Any) -> Any:
+        """Multiply a direction by the Hessian, which is symmetric."""
         inputs = ctx.saved_tensors
         with torch.no_grad():
-            change = _hessian_product(upstream, *inputs, *ctx.options)
-        if torch.is_grad_enabled():
-            change = _OnceDifferentiable.apply(change, "the gradient of plackett_luce_loss", inputs[0], upstream)
-        return None, change.to(inputs[0].dtype), *(None,) * (len(ctx.needs_input_grad) - 2)
+            change = _hessian_product(direction, *inputs, *ctx.options)
+        return _OnceDifferentiable.apply(change, "the gradient of plackett_luce_loss", inputs[0], direction)
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs), lambda gradient, *_: gradient))
 
@@ -185,8 +199,9 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
         ctx.mark_non_differentiable(output[1])
         ctx.set_materialize_grads(False)
-        ctx.save_for_backward(output[1], *inputs[:6])
+        _save(ctx, output[1], *inputs[:6])
         ctx.options = None, *inputs[7:]  # second derivatives need no seed
+        ctx.shape = output[0].shape
 
     @staticmethod
     def backward(ctx: Any, upstream: Any, _: Any) -> Any:
@@ -208,6 +223,22 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
         else:
             gradient = _OnceDifferentiable.apply(gradient * of_docs, "plackett_luce_loss", scores, upstream)
         return gradient.to(scores.dtype), *others
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any, *others: Any) -> Any:
+        gradient, *inputs = ctx.saved_tensors
+        offsets, mask = inputs[2:4]
+        change = tangent if mask is None else torch.where(mask, tangent, 0.0)
+        slopes = _Gradient.apply(gradient, *inputs, *ctx.options) * change
+        if ctx.shape.numel() == 1:
+            slope = slopes.sum().reshape(ctx.shape)
+        elif offsets is None:
+            slope = slopes.sum(-1)
+        else:
+            sizes = offsets.diff().to(slopes.device)
+            query = torch.arange(sizes.numel(), device=slopes.device).repeat_interleave(sizes)
+            slope = slopes.new_zeros(ctx.shape).index_add(0, query, slopes.reshape(-1))
+        return slope.to(tangent.dtype), None
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs), _shapes_of_loss))
 
@@ -315,10 +346,21 @@ def plackett_luce_loss(
     tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
     options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
+        if _transformed():
+            _refuse_forward_mode_twice()
         # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.
         apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
         return apply(scores, *tensors, rng, *options)[0]
     return _loss(scores, *tensors, None if method in ("exact", EXACT) else _seed(rng), *options)[0]
+
+
+def _refuse_forward_mode_twice() -> None:
+    """Refuse ``jvp`` within ``jvp``, for which PyTorch would take the tangent of a function of ours for a constant."""
+    functorch = getattr(torch._C, "_functorch", None)
+    stack = functorch.get_interpreter_stack() or [] if hasattr(functorch, "get_interpreter_stack") else []
+    twice = sum(level.key() == functorch.TransformType.Jvp for level in stack) > 1
+    remedy = "take torch.func.hessian, or jacrev in place of one jacfwd"
+    validation.require(not twice, f"the loss cannot be differentiated twice in forward mode: {remedy}", RuntimeError)
 
 
 def _constant(value: Any, name: str) -> Any:
@@ -406,7 +448,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     Notes
     -----
     The forward pass computes value and gradient on the CPU in float64; their dtype is that of the scores. With
-    ``method="exact"`` the gradient may be differentiated once more (see ``pl_rank_exact_hvp``), but not inside of
+    ``method="exact"`` the gradient may be differentiated once more in either mode, as by ``torch.func.hessian`` (see
+    ``pl_rank_exact_hvp``), but not twice in forward mode, nor inside of
     ``torch.compile``; other methods raise RuntimeError. The loss has no state: sampled methods draw a seed in each
     pass, as dropout does. ``torch.compile`` and ``torch.export`` see one operator, without a break in the graph;
     ``torch.vmap`` calls it once for each row.

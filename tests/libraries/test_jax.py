@@ -194,6 +194,21 @@ def test_second_derivatives(reduction):
     np.testing.assert_allclose(tangents[0], gradient @ one, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("batch", [{}, {"offsets": OFFSETS}])
+def test_second_derivatives_in_any_order_of_modes(batch):
+    """Mutants: the product not transposed; the slope of values left out of reverse over forward mode."""
+
+    def loss(scores):
+        return plackett_luce_loss(scores, LABELS, **batch, **EXACT)
+
+    best = jax.hessian(loss)(SCORES)
+    assert np.abs(best).max() > 0.001
+    for outer, inner in itertools.product((jax.jacrev, jax.jacfwd), repeat=2):
+        np.testing.assert_allclose(jax.jit(outer(inner(loss)))(SCORES), best, rtol=0, atol=1e-6)
+    with pytest.raises(TypeError, match="second derivatives cannot be differentiated"):
+        jax.jacrev(jax.hessian(loss))(SCORES)
+
+
 def test_sampled_second_derivatives_and_those_by_data_are_refused():
     """Rather than taken for zero. Mutant: no check of what is perturbed."""
     with pytest.raises(Exception, match="second derivatives need method='exact', got 'pl_rank_cmc'"):

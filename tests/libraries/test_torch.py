@@ -402,6 +402,41 @@ def test_function_transforms():
     np.testing.assert_allclose(-hessian[mask[0]][:, mask[0]], expected, rtol=0, atol=1e-10)
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
+@pytest.mark.parametrize("layout", ["a query", "offsets", "rows"])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_forward_mode(layout, reduction):
+    """Slopes of the loss, and second derivatives in each order of the modes, against reverse mode alone.
+
+    Mutants: slopes of queries added up; a constant gradient in ``jvp``; the direction in place of the product;
+    no refusal of ``jvp`` within ``jvp``, whose result lacks a term.
+    """
+    rows, labels, mask = padded_tensors()
+    scores, relevance, batch = torch.tensor(SCORES), torch.tensor(LABELS), {}
+    if layout == "rows":
+        scores, relevance, batch = rows, labels, {"mask": mask}
+    elif layout == "offsets":
+        batch = {"offsets": torch.tensor(OFFSETS)}
+    change = torch.tensor(np.random.default_rng(0).normal(size=scores.shape))
+
+    def loss(x):
+        losses = plackett_luce_loss(x, relevance, cutoff=3, method="exact", reduction=reduction, **batch)
+        return (losses * torch.arange(1.0, 1.0 + losses.numel())).sum() if reduction == "none" else losses
+
+    func = torch.func
+    slope = func.jvp(loss, (scores,), (change,))[1]
+    torch.testing.assert_close(slope, (func.grad(loss)(scores) * change).sum(), rtol=0, atol=1e-12)
+    best = func.jacrev(func.jacrev(loss))(scores)
+    assert best.abs().max() > 0.001
+    for hessian in (func.hessian(loss), func.jacrev(func.jacfwd(loss))):
+        torch.testing.assert_close(hessian(scores), best, rtol=0, atol=1e-12)
+    for third in (func.jacfwd(func.jacfwd(loss)), func.jacfwd(func.hessian(loss)), func.jacrev(func.hessian(loss))):
+        with pytest.raises(RuntimeError, match="cannot be differentiated"):
+            third(scores)
+    sampled = func.jvp(lambda x: plackett_luce_loss(x, relevance, method="cmc", rng=1, **batch), (scores,), (change,))
+    assert sampled[1] != 0
+
+
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_jagged_nested_tensors():
     """Scores are nested, relevance has the same lengths or is flat. Mutant: relevance of other lengths taken."""
