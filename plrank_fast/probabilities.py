@@ -166,6 +166,7 @@ def exposure(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
+    rtol: float = RTOL_OF_EXPOSURE,
     n_threads: int | None = None,
     out: FloatArray | None = None,
 ) -> FloatArray:
@@ -180,6 +181,9 @@ def exposure(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    rtol : float
+        Relative tolerance, from 1e-10 to below 1, for each query: the norm of the error is at most ``rtol`` times that
+        of the exposures, or times max|theta| / 1000 if that is larger.
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
@@ -188,8 +192,12 @@ def exposure(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        In each query, the norm of the error is at most 1e-9 times that of the exposures, or times max|theta| / 1000 if
-        that is larger.
+        Exposures, which sum to the rank weights that count in each query.
+
+    Raises
+    ------
+    ArithmeticError
+        If the error is found to exceed ``rtol``, as where weights of alternating signs cancel over a thousand ranks.
 
     Notes
     -----
@@ -203,7 +211,7 @@ def exposure(
     array([0.75, 0.75])
     """
     return _exact.expectations(
-        scores, None, rank_weights, offsets, RTOL_OF_EXPOSURE, "gumbel", 1.0, n_threads, out, False, True, exposure=True
+        scores, None, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, out, False, True, exposure=True
     )
 
 

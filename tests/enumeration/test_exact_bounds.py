@@ -236,3 +236,11 @@ class TestRange:
             far = plr.pl_rank_exact(scores, np.ldexp(relevance, -199), [1.0], rtol=1e-9, hessian=True)
             np.testing.assert_allclose(np.ldexp(gradient, -199), far[0], rtol=0, atol=1e-12)
             np.testing.assert_allclose(np.ldexp(diagonal, -199), far[1], rtol=0, atol=1e-12)
+
+
+def test_exposure_at_a_tolerance_that_can_be_held():
+    """The advice of the error is an argument of the function. Mutant: the default tolerance in its place."""
+    weights = (-1.0) ** np.arange(1500)
+    with pytest.raises(ArithmeticError, match="pass rtol="):
+        plr.exposure(np.zeros(1500), weights)
+    assert np.linalg.norm(plr.exposure(np.zeros(1500), weights, rtol=1e-8)) < 1e-11
