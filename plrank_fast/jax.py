@@ -222,7 +222,7 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     @evaluate.defjvp  # type: ignore[untyped-decorator]
     def change(primals: Any, tangents: Any) -> Any:
         losses, gradient = evaluate(*primals)
-        changes = slopes(losses, gradient, primals[1], tangents[0]), product(*primals, tangents[0])
+        changes = slopes(losses, gradient, primals[1], tangents[0]), product(primals[0], primals[1], tangents[0])
         return (losses, gradient), changes
 
     @jax.custom_jvp  # type: ignore[untyped-decorator]

@@ -356,7 +356,7 @@ def plackett_luce_loss(
 
 def _refuse_forward_mode_twice() -> None:
     """Refuse ``jvp`` within ``jvp``, for which PyTorch would take the tangent of a function of ours for a constant."""
-    functorch = getattr(torch._C, "_functorch", None)
+    functorch: Any = getattr(torch._C, "_functorch", None)
     stack = functorch.get_interpreter_stack() or [] if hasattr(functorch, "get_interpreter_stack") else []
     twice = sum(level.key() == functorch.TransformType.Jvp for level in stack) > 1
     remedy = "take torch.func.hessian, or jacrev in place of one jacfwd"
