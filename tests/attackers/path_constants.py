@@ -60,7 +60,7 @@ CONSTANTS = (
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
     Constant(f"{_EXACT}/arrival_polynomials.c", "#define BANDED_FROM ", "32", "1", "1000000", " "),
     Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "16384", "512", "1099511627776"),
-    Constant(f"{_EXACT}/panel_integrals.c", "#define QUARTETS_OF_BLOCK ", "64", "2", "1099511627776"),
+    Constant(f"{_EXACT}/panel_integrals.c", "#define QUARTETS_OF_BLOCK ", "64", "1", "1099511627776"),
     Constant(f"{_EXACT}/exact_panel.h", "#define MOST_SIDE_BY_SIDE ", "8", "1", "64", " /*"),
     Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "220", "1", "100000000", " "),
     # what a method is chosen by

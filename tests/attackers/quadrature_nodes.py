@@ -19,7 +19,7 @@ ARRIVED = np.exp(5.25)  # w t of an item that has certainly arrived
 LARGEST_INVERSE = 1 / TINY  # of z
 CONSTANTS = {
     "steepness": 2.0, "least_b2": 2.0, "largest_eta": 1.25, "spread": (24.0, 3.0, 1.0), "points": 16, "turned": 0.9,
-    "unproved": 0.8,
+    "unproved": 1.01,
 }  # fmt: skip
 
 
@@ -126,7 +126,7 @@ class Panel:
 
     def nodes_on(self, eta):
         """The number of nodes by the bound on one ellipse."""
-        return ((self.log_errors(eta) + self.constants["unproved"] - np.log(self.allowed)) / (2 * eta)).max()
+        return self.constants["unproved"] * ((self.log_errors(eta) - np.log(self.allowed)) / (2 * eta)).max()
 
     def log_errors(self, eta):
         """ln of the bounds of the errors of value, gradient and Hessian diagonal times e^(2 n eta)."""

@@ -167,12 +167,12 @@ class TestBoundOfIntegrands:
         assert checked >= 40
 
     def test_points_and_bins(self):
-        """The mean over 16 points and the bins lower the bound by less than what is added for them, 0.8 nats.
+        """The mean over 16 points and the bins take off the 1 % of the nodes that are added for them, seldom more.
 
         Mutants, in the NumPy code whose numbers of nodes the test above holds the kernel to: ellipses on which time
         turns by more than a right angle; half of the points.
         """
-        checked = 0
+        ratios = []
         for seed in range(1500):
             rng = np.random.default_rng(seed)
             n_docs, spread, rtol = rng.integers(5, 60), 10.0 ** rng.uniform(-0.5, 0.95), 10.0 ** rng.uniform(-9, -1)
@@ -181,12 +181,13 @@ class TestBoundOfIntegrands:
                 continue
             panel = Panel(scores, relevance, rng.normal(size=rng.integers(1, n_docs)), rtol, hessian=bool(seed % 2))
             eta = panel.best_eta()
-            by_points = panel.log_errors(eta)
+            nodes = panel.nodes_on(eta)
             panel.constants |= {"points": 128}
             panel.count, panel.w, panel.rho = np.ones(n_docs), np.exp(panel.scores), panel.relevance
-            assert (panel.log_errors(eta) - by_points).max() <= 0.8
-            checked += 1
-        assert checked >= 500
+            ratios.append(panel.nodes_on(eta) / nodes)
+        assert len(ratios) >= 500
+        assert np.quantile(ratios, 0.99) <= 1.01
+        assert max(ratios) <= 1.03
 
     def test_one_document_ahead(self):
         """The first document doubles each coefficient of P at times when it turns by half a circle.

@@ -23,15 +23,14 @@ PLR_INLINE double division_border(const panel *p, intptr_t high, double first, d
 }
 
 /* Divide upwards: x = P / (1 + r z), v = (B - rho w x) / (1 + r z) over the coefficients low to high. */
-PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a, const int group,
+PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a,
                                const int relevant, lanes *qY, lanes *qX)
 {
-    enum { MOST = 2 * QUARTET };
     const lanes *restrict P = p->at.P, *restrict B = p->at.B;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
-    lanes x[MOST] = {{0}}, v[MOST] = {{0}};
+    lanes x[QUARTET] = {{0}}, v[QUARTET] = {{0}};
     for (intptr_t m = node->low; m < node->top; m++)
-        for (int n = 0; n < group; n++) {
+        for (int n = 0; n < QUARTET; n++) {
             if (relevant) {
                 x[n] = P[m] - r[n] * x[n];
                 v[n] = (B[m] - a[n] * x[n]) - r[n] * v[n];
@@ -45,18 +44,17 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
 
 /* Divide downwards: u = P / (z + s), v = (B - rho w s u) / (z + s); s u and s v are x and v of divide_upwards. */
 PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
-                                 const int group, const int relevant, lanes *qY, lanes *qX)
+                                 const int relevant, lanes *qY, lanes *qX)
 {
-    enum { MOST = 2 * QUARTET };
     const lanes *restrict P = p->at.P, *restrict B = p->at.B;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     const intptr_t K = p->ranks.K, last = node->low > 1 ? node->low : 1;
-    lanes u[MOST] = {{0}}, v[MOST] = {{0}}, Y[MOST] = {{0}}, X[MOST] = {{0}}, as[MOST];
-    for (int n = 0; n < group; n++)
+    lanes u[QUARTET] = {{0}}, v[QUARTET] = {{0}}, Y[QUARTET] = {{0}}, X[QUARTET] = {{0}}, as[QUARTET];
+    for (int n = 0; n < QUARTET; n++)
         as[n] = relevant ? a[n] * s[n] : s[n];
     intptr_t m = node->high - 1;
     for (; m > K && m >= last; m--)
-        for (int n = 0; n < group; n++) {
+        for (int n = 0; n < QUARTET; n++) {
             if (relevant) {
                 v[n] = (B[m] - as[n] * u[n]) - s[n] * v[n];
                 u[n] = P[m] - s[n] * u[n];
@@ -65,7 +63,7 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
             }
         }
     for (; m >= last; m--)
-        for (int n = 0; n < group; n++) {
+        for (int n = 0; n < QUARTET; n++) {
             if (relevant) {
                 v[n] = (B[m] - as[n] * u[n]) - s[n] * v[n];
                 u[n] = P[m] - s[n] * u[n];
@@ -75,26 +73,23 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
             }
             X[n] += delta[m - 1] * v[n];
         }
-    for (int n = 0; n < group; n++) {
+    for (int n = 0; n < QUARTET; n++) {
         qX[n] += s[n] * X[n];
         if (relevant)
             qY[n] += s[n] * Y[n];
     }
 }
 
-/* Add one or two quartets of any items: upwards at the nodes where the odds are small enough, downwards at the
- * others. */
-PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
+/* Add a quartet of any items: upwards at the nodes where the odds are small enough, downwards at the others. */
+PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *node,
                                 const int relevant, const integrands wanted, const int normal)
 {
-    enum { MOST = 2 * QUARTET };
-    const int group = QUARTET * quartets;
     const intptr_t j = QUARTET * quartet;
     const lanes zero = {0};
-    lanes qY[MOST] = {{0}}, qX[MOST] = {{0}}, r[MOST], s[MOST], a[MOST];
-    int_lanes early[MOST];
+    lanes qY[QUARTET] = {{0}}, qX[QUARTET] = {{0}}, r[QUARTET], s[QUARTET], a[QUARTET];
+    int_lanes early[QUARTET];
     double first = INFINITY, last = 0;
-    for (int n = 0; n < group; n++) {
+    for (int n = 0; n < QUARTET; n++) {
         r[n] = p->at.odds[j + n];
         a[n] = p->items.rho[j + n] * hazard_of(p, j + n, normal);
         first = smaller(first, r[n][0]);
@@ -102,23 +97,23 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const int quartets, 
     }
     const double border = division_border(p, node->high, first, last);
     const int upwards = first <= border, downwards = last > border;
-    for (int n = 0; n < group; n++)
+    for (int n = 0; n < QUARTET; n++)
         early[n] = r[n] <= border;
     if (upwards) {
-        for (int n = 0; n < group; n++)
+        for (int n = 0; n < QUARTET; n++)
             s[n] = vec_keep(early[n], r[n]);
-        divide_upwards(p, node, s, a, group, relevant, qY, qX);
-        for (int n = 0; n < group && downwards; n++) {
+        divide_upwards(p, node, s, a, relevant, qY, qX);
+        for (int n = 0; n < QUARTET && downwards; n++) {
             qY[n] = vec_keep(early[n], qY[n]);
             qX[n] = vec_keep(early[n], qX[n]);
         }
     }
     if (downwards) {
-        for (int n = 0; n < group; n++)
+        for (int n = 0; n < QUARTET; n++)
             s[n] = vec_select(early[n], zero, 1.0 / r[n]);
-        divide_downwards(p, node, s, a, group, relevant, qY, qX);
+        divide_downwards(p, node, s, a, relevant, qY, qX);
     }
-    for (int n = 0; n < group; n++)
+    for (int n = 0; n < QUARTET; n++)
         add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, normal);
 }
 

@@ -53,18 +53,18 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
     }
 }
 
-/* Evaluate Y, C and E, the series with coefficients y, c and e, for a group of items; only C if they are irrelevant. */
-PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, const int group, const int relevant,
+/* Evaluate Y, C and E, the series with coefficients y, c and e, for a quartet; only C if they are irrelevant. */
+PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, const int relevant,
                                 lanes *Y, lanes *C, lanes *E)
 {
     const lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
-    for (int n = 0; n < group; n++) {
+    for (int n = 0; n < QUARTET; n++) {
         Y[n] = y[terms - 1];
         C[n] = c[terms - 1];
         E[n] = e[terms - 1];
     }
     for (intptr_t i = terms - 2; i >= 0; i--)
-        for (int n = 0; n < group; n++) {
+        for (int n = 0; n < QUARTET; n++) {
             C[n] = C[n] * z[n] + c[i];
             if (relevant) {
                 Y[n] = Y[n] * z[n] + y[i];
@@ -73,21 +73,17 @@ PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, 
         }
 }
 
-/* Add one or two quartets of light items. */
-PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const int quartets, const node_vector *node,
+/* Add a quartet of light items. */
+PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *node,
                               const int relevant, const integrands wanted, const int normal)
 {
-    enum { MOST = 2 * QUARTET };
-    const int group = QUARTET * quartets;
     const intptr_t j = QUARTET * quartet;
-    double largest = largest_of_quartet(p->at.odds + j);
-    if (quartets > 1)
-        largest = larger(largest, largest_of_quartet(p->at.odds + j + QUARTET));
-    lanes z[MOST], Y[MOST], C[MOST], E[MOST];
-    for (int n = 0; n < group; n++)
+    const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.odds + j));
+    lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
+    for (int n = 0; n < QUARTET; n++)
         z[n] = -p->at.odds[j + n];
-    evaluate_series(p, terms_of_series(p, node, largest), z, group, relevant, Y, C, E);
-    for (int n = 0; n < group; n++)
+    evaluate_series(p, terms, z, relevant, Y, C, E);
+    for (int n = 0; n < QUARTET; n++)
         add_item(p, j + n, node, Y[n],
                  relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
                  normal);
@@ -110,7 +106,7 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
         lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
         for (int n = 0; n < QUARTET; n++)
             z[n] = -p->at.proxy_odds[j + n];
-        evaluate_series(p, terms, z, QUARTET, 1, Y, C, E);
+        evaluate_series(p, terms, z, 1, Y, C, E);
         for (int n = 0; n < QUARTET; n++) {
             const lanes x = p->proxies.w[j + n] * t;
             add_to_proxy(&sums->proxy_gradient[j + n], dt * t * C[n], dt * ((1.0 - x) * Y[n] - x * E[n]));

@@ -17,31 +17,22 @@ PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
     return largest < 0 ? 0 : terms_of_series(p, node, largest);
 }
 
-/* Add quartets [begin, end), one by one, or two at a time if they are irrelevant and so cost less. */
+/* Add quartets [begin, end). */
 PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const integrands wanted,
                           const int normal)
 {
-    intptr_t quartet = begin;
-    while (quartet < end && !cancellation_requested(p->cancellation, (double)p->ranks.K)) {
+    const double work = (double)p->ranks.K;
+    for (intptr_t quartet = begin; quartet < end && !cancellation_requested(p->cancellation, work); quartet++) {
         const int relevant = quartet < p->items.relevant;
         const int light = quartet >= node->light_begin && quartet < node->light_end;
-        const intptr_t alike_end = light                           ? node->light_end
-                                   : quartet < node->light_begin ? node->light_begin
-                                                                 : end;
-        const int pair = !relevant && quartet + 1 < (alike_end < end ? alike_end : end);
         if (light && relevant)
-            add_by_series(p, quartet, 1, node, 1, wanted, normal);
-        else if (light && pair)
-            add_by_series(p, quartet, 2, node, 0, wanted, normal);
+            add_by_series(p, quartet, node, 1, wanted, normal);
         else if (light)
-            add_by_series(p, quartet, 1, node, 0, wanted, normal);
+            add_by_series(p, quartet, node, 0, wanted, normal);
         else if (relevant)
-            add_by_division(p, quartet, 1, node, 1, wanted, normal);
-        else if (pair)
-            add_by_division(p, quartet, 2, node, 0, wanted, normal);
+            add_by_division(p, quartet, node, 1, wanted, normal);
         else
-            add_by_division(p, quartet, 1, node, 0, wanted, normal);
-        quartet += 1 + pair;
+            add_by_division(p, quartet, node, 0, wanted, normal);
     }
 }
 
@@ -81,7 +72,7 @@ static void prepare_nodes(node_task *task, int i)
     task->node = here;
 }
 
-/* Threads share blocks of quartets; two quartets that are added together are in the same block. */
+/* Threads share blocks of quartets. */
 #define QUARTETS_OF_BLOCK 64
 
 static intptr_t blocks_of_quartets(const panel *p)

@@ -9,7 +9,7 @@
  * least nodes (docs/numerics.md). */
 #define LARGEST_ETA 1.25
 #define TURNED 0.9 /* of a right angle: how far t - t0 turns on the largest ellipse */
-#define UNPROVED 0.8 /* nats by which points of an ellipse and bins may lower the bound */
+#define UNPROVED 1.01 /* times the nodes: what points of an ellipse and bins may lower their number by */
 
 #define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
 
@@ -153,10 +153,10 @@ static double nodes_wanted(const score_histogram *histogram, const panel_gains *
         double of_piece[INTEGRALS];
         bound_rule(histogram, gains, &map, eta, of_piece);
         for (int i = 0; i <= gains->derivatives; i++)
-            log_error[i] = larger(log_error[i], of_piece[i] + log(plan->pieces) + UNPROVED);
+            log_error[i] = larger(log_error[i], of_piece[i] + log(plan->pieces));
     }
     for (int i = 0; i <= gains->derivatives; i++)
-        wanted = larger(wanted, (log_error[i] - log(allowed[i])) / (2 * eta));
+        wanted = larger(wanted, UNPROVED * (log_error[i] - log(allowed[i])) / (2 * eta));
     return wanted;
 }
 
