@@ -104,9 +104,9 @@ def pointwise(
     (array([1.25]), array([-1.,  2.]))
     """
     validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
-    low, high = (0.0, 1.0) if kind == "logistic" else (-np.inf, np.inf)
+    chances = kind == "logistic"
     return _losses.evaluate(
-        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out, lowest_label=low, highest_label=high
+        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out, not_negative=chances, at_most_one=chances
     )
 
 
@@ -159,7 +159,7 @@ def softmax_cross_entropy(
     (True, array([ 0.5, -0.5]))
     """
     return _losses.evaluate(
-        "softmax_cross_entropy", scores, labels, offsets, n_threads, out, lowest_label=0.0, limited=True
+        "softmax_cross_entropy", scores, labels, offsets, n_threads, out, not_negative=True, limited=True
     )
 
 

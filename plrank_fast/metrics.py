@@ -569,5 +569,6 @@ def average_relevance_position(
     >>> plr.average_relevance_position([0.3, 0.2, 0.1], [0, 1, 1])
     array([2.5])
     """
-    weights = validation.within(validation.real_array(relevance, "relevance"), "relevance", 0.0, np.inf)
-    return _metrics.metric("average_relevance_position", scores, weights, cutoff, offsets, n_threads, empty)
+    return _metrics.metric(
+        "average_relevance_position", scores, relevance, cutoff, offsets, n_threads, empty, not_negative=True
+    )

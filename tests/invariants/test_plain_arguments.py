@@ -365,3 +365,123 @@ def test_gains_of_whole_labels():
     """The bits of ``gains``, which the losses make of whole labels by themselves."""
     labels = np.arange(7.0)
     assert plr.gains(labels).tolist() == [math.ldexp(1.0, int(label)) - 1.0 for label in labels]
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Batches so large that threads share the pass over their arguments, in ranges of 4096 numbers
+# ---------------------------------------------------------------------------------------------------------------------
+
+LARGE = 3 * 4096 + 7
+LARGE_OFFSETS = np.append(np.arange(0, LARGE, 2), LARGE)  # the last list has one item
+LARGE_SCORES = np.random.default_rng(0).normal(size=LARGE)
+LARGE_LABELS = np.arange(LARGE) % 5.0
+PLACES = [0, 4095, 4096, 8191, 3 * 4096, LARGE - 1]
+OF_LARGE = {
+    "dcg": (plr.dcg, {"rank_weights": plr.dcg_weights(2)}),
+    "ndcg": (plr.ndcg, {"rank_weights": plr.dcg_weights(2)}),
+    "pl_rank_cmc": (plr.pl_rank_cmc, {"rank_weights": plr.dcg_weights(2), "n_samples": 1, "rng": 0}),
+    "pl_rank_exact": (plr.pl_rank_exact, {"rank_weights": plr.dcg_weights(2)}),
+    "losses.pointwise": (losses.pointwise, {}),
+    "losses.softmax_cross_entropy": (losses.softmax_cross_entropy, {}),
+    "losses.list_mle": (losses.list_mle, {}),
+    "losses.lambda_rank": (losses.lambda_rank, {}),
+}
+
+
+def of_large(name, scores=LARGE_SCORES, labels=LARGE_LABELS, **options):
+    function, needed = OF_LARGE[name]
+    return function(scores, labels, offsets=LARGE_OFFSETS, **needed, **options)
+
+
+@pytest.mark.parametrize("name", OF_LARGE)
+def test_a_large_batch_is_read_by_a_team(name, on_team):
+    """Any number of threads and any type of numbers gives the same bits; nothing else reads the arrays.
+
+    Mutants: the last range left out; floats read as doubles; longs as ints; results copied from the first range only.
+    """
+    expected = of_large(name, n_threads=1)
+    for dtype in (np.float32, np.int32, np.int64):
+        with without_validation():
+            numbers = (4 * LARGE_SCORES).astype(dtype), LARGE_LABELS.astype(dtype)
+        doubles = [each.astype(np.float64) for each in numbers]
+        with without_validation():
+            same_bits(of_large(name, *numbers, n_threads=1), of_large(name, *doubles, n_threads=1))
+    for n_threads in (2, 7):
+        with without_validation():
+            same_bits(on_team(n_threads, lambda **options: of_large(name, **options)), expected)
+        out = tuple(np.full_like(each, np.nan) for each in arrays_of(expected))
+        if name not in ("dcg", "ndcg"):
+            on_team(n_threads, lambda **options: of_large(name, **options), out=out if len(out) > 1 else out[0])
+            same_bits(out if len(out) > 1 else out[0], expected)
+
+
+@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("name", OF_LARGE)
+def test_a_large_batch_is_refused_before_anything_is_written(name, place, on_team):
+    """Wherever the wrong number is, by its name and its index, as by one thread.
+
+    Mutants: flags of a range replace those of others; the range of the wrong number not looked at; a label below 0 not
+    looked for; integers from 2**53 on taken for the doubles beside them."""
+    label = "labels" if name.startswith("losses") else "relevance"
+    wrong = [("scores", LARGE_SCORES, np.nan), ("scores", LARGE_SCORES, -np.inf), (label, LARGE_LABELS, np.inf)]
+    wrong += [("scores", np.zeros(LARGE, dtype=np.int64), 2**53 + 1)] if name != "losses.pointwise" else []
+    if name in ("ndcg", "losses.softmax_cross_entropy", "losses.lambda_rank"):
+        wrong += [(label, LARGE_LABELS, -1.0)]
+    if name in ("pl_rank_cmc", "pl_rank_exact", "losses.softmax_cross_entropy"):
+        wrong += [(label, LARGE_LABELS, 2.0**201)]
+    for argument, array, value in wrong:
+        given = array.copy()
+        given[place] = value
+        with_it = {"scores" if argument == "scores" else "labels": given}
+        if name in ("dcg", "ndcg") and value == -np.inf:
+            continue  # an item that was not retrieved
+        out = None
+        if name not in ("dcg", "ndcg"):
+            out = tuple(np.full(n, 7.0) for n in (LARGE_OFFSETS.size - 1, LARGE)[not name.startswith("losses") :])
+            with_it["out"] = out if len(out) > 1 else out[0]
+        messages = []
+        for n_threads in (1, 2, 7):
+            with pytest.raises(ValueError, match=argument) as error:
+                on_team(n_threads, lambda with_it=with_it, **options: of_large(name, **with_it, **options), team=None)
+            messages.append(str(error.value))
+        assert len({*messages}) == 1
+        assert str(place) in messages[0] or "in query" in messages[0]
+        assert out is None or all((each == 7.0).all() for each in out)
+
+
+def test_a_result_beyond_the_largest_double_is_found_anywhere():
+    """Mutants: values not looked at; the gradient not looked at; only that of the first query."""
+    for query in (0, 2050, LARGE_OFFSETS.size - 2):
+        scores = LARGE_SCORES.copy()
+        scores[LARGE_OFFSETS[query]] = 1e200
+        with pytest.raises(ValueError, match=f"beyond the largest double.* at index {query}"):
+            of_large("losses.pointwise", scores)
+        scores[LARGE_OFFSETS[query]] = 1e308
+        with pytest.raises(ValueError, match="beyond the largest double"):
+            of_large("losses.pointwise", scores)
+
+
+@pytest.mark.parametrize("name", OF_LARGE)
+def test_memory_used_before_does_not_show(name):
+    """Lists of no item and of one, with memory that held NaN. Mutants: the gradient of a list of one item not set, nor
+    anything where no rank counts; the sums of a loss not set to 0."""
+    function, needed = OF_LARGE[name]
+    offsets = np.array([0, 0, 1, 1, 4, 5, 5])
+    scores, labels = LARGE_SCORES[:5], LARGE_LABELS[:5]
+
+    def call(**options):
+        for size in range(1, 40):
+            _ = [np.full(size, np.nan) for _ in range(9)]
+        return function(scores, labels, offsets=offsets, **needed | options)
+
+    expected = arrays_of(call())
+    assert all(np.isfinite(each).all() for each in expected)
+    for each in expected:
+        each[...] = np.nan
+    for options in ({}, {"rank_weights": np.empty(0)}):
+        if not options or "rank_weights" in needed:
+            for _ in range(5):
+                assert all(np.isfinite(each).all() for each in arrays_of(call(**options)))
+    if name.startswith("pl_rank"):
+        np.testing.assert_array_equal(call()[[0, 4]], 0.0)
+        np.testing.assert_array_equal(call(rank_weights=np.empty(0)), 0.0)

@@ -196,7 +196,8 @@ def expectations(
     ``direction`` the Hessian's product with it takes the place of the Hessian diagonal.
     """
     cdef ExactCall call
-    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets)
+    cdef CheckedBatch checked = checked_batch(
+        scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets, n_threads)
     cdef intp_t n_results = checked.n_items, q
     cdef double missed = 0.0
     cdef bint with_hessian = checked_flag(hessian, "hessian")
@@ -269,7 +270,7 @@ def solve_unchecked(
 def rank_probabilities(scores, cutoff, offsets, n_threads, out):
     """Return the probabilities (n_docs, cutoff). The arguments are those of the public function."""
     cdef ExactCall call
-    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets)
+    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads)
     cdef intp_t columns = checked_count(cutoff, "cutoff", 0)
     shape = checked.n_items, columns
     n_threads = checked_threads(n_threads)

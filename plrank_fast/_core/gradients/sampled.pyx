@@ -466,7 +466,7 @@ def estimate(
     if with_baseline:
         subtract_baseline(&call.estimator)
     checked = checked_batch(
-        scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets)
+        scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets, n_threads)
     n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
     call.source.given = NULL
     call.source.length = 0

@@ -475,10 +475,11 @@ cdef void estimate_noisy_query(
     const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
     intp_t cutoff, intp_t q, char *workspace, double *gradient
 ) noexcept nogil:
-    """Add the estimate of one query to ``gradient``, which must be zero; that of a single item stays so."""
+    """Set ``gradient`` to the estimate of one query, 0 for a single item."""
     cdef NoisyQuery query
     cdef cancellation never
     cdef intp_t block
+    memset(gradient, 0, n_items * sizeof(double))
     if n_items > 1:
         memset(&never, 0, sizeof(never))
         begin_noisy_query(
@@ -558,6 +559,7 @@ cdef int estimate_long_noisy_query(const void *call_, intp_t q, int n_threads) e
         of_thread.stop = cancellation_of(task, &(<QueryOfThread *>threads.of_thread(0)).stop)
     query.sums = <double *>sums.of_thread(0)
     gradient = call.out + query.query.first
+    memset(gradient, 0, n_items * sizeof(double))
     for query.first_block in range(0, n_blocks, tasks):
         tasks = min(tasks, n_blocks - query.first_block)
         run_tasks(block_task, &query, tasks, ns_per_block, n_threads, threads)
@@ -589,7 +591,7 @@ def stochastic_rank(
     cdef BatchCall call
     cdef Batch batch
     cdef uint64_t[2] key
-    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets)
+    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets, n_threads)
     call.call.noise = chosen(noise, "noise", NOISES)
     call.call.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
     call.call.given = NULL

@@ -5,8 +5,9 @@ finish. A long query is divided into rows, and the driver checks for interrupts 
 """
 
 from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY, floor, ldexp
+from libc.math cimport INFINITY, ldexp
 from libc.stdint cimport uintptr_t
+from libc.string cimport memset
 
 from plrank_fast._core.losses.bucket_order cimport bucket_order
 from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
@@ -21,16 +22,22 @@ from plrank_fast._core.runtime.arguments cimport (
     checked_batch,
     checked_count,
     checked_threads,
+    empty,
     validation,
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
-from plrank_fast._core.runtime.magnitudes cimport are_finite, are_too_large
+from plrank_fast._core.runtime.magnitudes cimport (
+    PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_NOT_FINITE, PLR_TOO_LARGE, found_in,
+)
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
+
+cdef extern from "runtime/atomics.h" nogil:
+    void plr_add_flags(int *flags, int found)
 
 ctypedef Loss (*loss_function)() noexcept nogil
 
@@ -45,7 +52,6 @@ cdef dict LOSSES = {
     "approx_ndcg": <uintptr_t>approx_ndcg,
     "soft_rank": <uintptr_t>soft_rank,
 }
-cdef double LABEL_OF_A_GAIN = 7.0  # ``validation.warn_if_gains`` examines labels from here on
 cdef intp_t ROW_GROUP = 8  # rows are processed in multiples of this, the targets that SoftRank takes together
 
 
@@ -56,6 +62,8 @@ cdef struct Call:
     double *values               # (n_queries,)
     double *gradient             # (n_docs,)
     double *hessian              # (n_docs,), or NULL
+    bint to_gains                # labels are small grades, which become gains
+    int *found                   # flags of ``magnitudes.h`` for values and gradient, or NULL
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -73,6 +81,12 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
     """Begin one query of a batch, which must not be empty; ``look`` is that of ``LossQuery``."""
     cdef Query of_batch = query_at(&call.queries, q)
     cdef LossQuery query
+    cdef double *labels = <double *>of_batch.relevance
+    cdef size_t doubles = of_batch.n_items * sizeof(double)
+    cdef intp_t d
+    if call.to_gains:
+        for d in range(of_batch.n_items):
+            labels[d] = ldexp(1.0, <int>labels[d]) - 1.0
     query.options = &call.options
     query.n_items = of_batch.n_items
     query.cutoff = min(call.options.cutoff, query.n_items)
@@ -81,6 +95,10 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
     query.stream = call.options.first_query + <uint64_t>q
     query.gradient = call.gradient + of_batch.first if call.gradient != NULL else NULL
     query.hessian = call.hessian + of_batch.first if call.hessian != NULL else NULL
+    if query.gradient != NULL:
+        memset(query.gradient, 0, doubles)
+    if query.hessian != NULL:
+        memset(query.hessian, 0, doubles)
     query.value = call.values + q
     query.n_rows = 1
     query.look = look
@@ -93,6 +111,8 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
 cdef void finish_query(const Call *call, LossQuery *query) noexcept nogil:
     if call.loss.finish != NULL and query.n_rows > 0:
         call.loss.finish(query)
+    if call.found != NULL:
+        plr_add_flags(call.found, found_in(query.value, 1) | found_in(query.gradient, query.n_items))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -138,18 +158,9 @@ cdef bint all_in_range(const double *values, intp_t n, double factor, double low
     return True
 
 
-cdef bint are_small_grades(const double *labels, intp_t n) noexcept nogil:
-    """Return whether all labels are whole numbers that cannot be mistaken for gains."""
-    cdef intp_t d
-    for d in range(n):
-        if not (0.0 <= labels[d] < LABEL_OF_A_GAIN and labels[d] == floor(labels[d])):
-            return False
-    return True
-
-
 def evaluate(
     str loss, scores, labels, offsets, n_threads, out, double scale=1.0, bint finite=True,
-    double lowest_label=-INFINITY, double highest_label=INFINITY, gains=None, bint limited=False, cutoff=None,
+    bint not_negative=False, bint at_most_one=False, gains=None, bint limited=False, cutoff=None,
     bint discounts_past_cutoff=False, double distance_weight=0.0, rng=None, bint ties_at_random=False, first_query=0,
     int n_derivatives=1
 ):
@@ -162,25 +173,20 @@ def evaluate(
     cdef Call call
     cdef Batch batch
     cdef uint64_t[2] key
-    cdef intp_t d
-    cdef double *grades
-    cdef CheckedBatch checked = checked_batch(scores, labels, NOT_TAKEN, offsets, "labels", limited)
+    cdef int found = 0
+    cdef CheckedBatch checked = checked_batch(scores, labels, NOT_TAKEN, offsets, n_threads, "labels", limited)
     call.queries = checked.queries
-    if are_too_large(call.queries.scores, checked.n_items):
+    if checked.found_in_scores & PLR_TOO_LARGE:
         validation.require(
             all_in_range(call.queries.scores, checked.n_items, scale, -DBL_MAX, DBL_MAX),
             f"scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
             f"{scale:g}: divide both by the same number")
-    if not all_in_range(call.queries.relevance, checked.n_items, 1.0, lowest_label, highest_label):
-        validation.within(checked.relevance_array(), "labels", lowest_label, highest_label)
-    if gains is not None:
-        if are_small_grades(call.queries.relevance, checked.n_items):
-            grades = <double *>call.queries.relevance
-            for d in range(checked.n_items):
-                grades[d] = ldexp(1.0, <int>grades[d]) - 1.0
-        else:
-            labels = gains(checked.relevance_array())
-            call.queries.relevance = <double *>data_of(labels)
+    if checked.found_in_relevance & ((PLR_NEGATIVE if not_negative else 0) | (PLR_ABOVE_ONE if at_most_one else 0)):
+        validation.within(checked.relevance_array(), "labels", 0.0, 1.0 if at_most_one else INFINITY)
+    call.to_gains = gains is not None and not checked.found_in_relevance & PLR_NO_SMALL_GRADE
+    if gains is not None and not call.to_gains:
+        labels = gains(checked.relevance_array())
+        call.queries.relevance = <double *>data_of(labels)
     discounts = discounts_of(checked.longest)
     call.loss = (<loss_function><uintptr_t>LOSSES[loss])()
     call.options = LossOptions(
@@ -198,12 +204,13 @@ def evaluate(
     values = zeros(checked.n_queries)
     call.values = <double *>data_of(values)
     call.gradient = call.hessian = NULL
+    call.found = &found if finite else NULL
     gradient = diagonal = None
     if n_derivatives > 0:
-        gradient = zeros(checked.n_items)
+        gradient = empty(checked.n_items)
         call.gradient = <double *>data_of(gradient)
     if n_derivatives > 1:
-        diagonal = zeros(checked.n_items)
+        diagonal = empty(checked.n_items)
         call.hessian = <double *>data_of(diagonal)
     if checked.n_items > 0:
         batch = new_batch(checked.queries.offsets, checked.n_queries)
@@ -214,11 +221,9 @@ def evaluate(
         batch.cost = cost_of_loss
         batch.kind = <const void *>call.loss.rows
         run_batch(&batch, n_threads)
-    if finite:
-        if not are_finite(call.values, checked.n_queries):
-            validation.representable(values, "scores and labels")
-        if not are_finite(call.gradient, checked.n_items):
-            validation.representable(gradient, "scores and labels")
+    if found & PLR_NOT_FINITE:
+        validation.representable(values, "scores and labels")
+        validation.representable(gradient, "scores and labels")
     if outputs is not None:
         return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
     return (values, gradient) if n_derivatives == 1 else (values, gradient, diagonal)

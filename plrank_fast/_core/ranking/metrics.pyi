@@ -28,5 +28,6 @@ def metric(
     empty: Any = 0.0,
     parameter: float = 0.0,
     name: str = "relevance",
+    not_negative: bool = False,
 ) -> NDArray[np.float64]: ...
 def ranking_log_prob(scores: Any, rankings: Any, offsets: Any, n_threads: Any) -> NDArray[np.float64]: ...

@@ -23,6 +23,7 @@ from plrank_fast._core.runtime.arguments cimport (
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
+from plrank_fast._core.runtime.magnitudes cimport PLR_NEGATIVE
 from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -318,6 +319,7 @@ cdef struct MetricCall:
     double empty
     double *out
     double *ideal               # DCG of the best ranking, or NULL
+    bint shares                 # ``out`` is the share of the ideal, or ``empty`` if that is 0
 
 
 cdef intp_t count_retrieved(const Query *query) noexcept nogil:
@@ -344,6 +346,8 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
         call.out[q] = call.metric(&ranked)
     if call.ideal != NULL:
         call.ideal[q] = ideal_dcg_of_query(&query, query.cutoff, keys, weights, items)
+        if call.shares:
+            call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else call.empty
 
 
 cdef object run_metric(MetricCall *call, CheckedBatch checked, object n_threads, double ns_per_item):
@@ -432,7 +436,7 @@ cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
     """Refuse gains and rank weights below 0, by whose ideal DCG nothing can be divided."""
     cdef const Queries *queries = &checked.queries
     cdef intp_t q
-    if any_negative(queries.relevance, checked.n_items):
+    if checked.found_in_relevance & PLR_NEGATIVE:
         validation.within(checked.relevance_array(), "relevance", 0.0, INFINITY, A_SHARE)
     for q in range(checked.n_queries if queries.next_rank_weights > 0 else 1):
         if any_negative(queries.rank_weights + q * queries.next_rank_weights, queries.n_ranks):
@@ -451,10 +455,10 @@ def dcg(
     """
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(
-        scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets, "relevance", True, True)
+        scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets, n_threads, "relevance", True,
+        True)
     cdef bint over_all = False
     cdef double of_empty = 0.0
-    cdef intp_t q
     warn_of_missing_offsets(offsets, checked.n_items)
     if rank_weights is None:
         rank_weights = discounts_of(checked.longest)
@@ -464,6 +468,7 @@ def dcg(
     call.cutoff = checked.queries.n_ranks
     call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
     call.parameter = call.empty = 0.0
+    call.shares = False
     n_threads = checked_threads(n_threads)
     call.ideal = NULL
     if result != "dcg":
@@ -472,6 +477,9 @@ def dcg(
         require_an_ideal(checked, rank_weights)
         ideal = zeros(checked.n_queries)
         call.ideal = <double *>data_of(ideal)
+    if result == "ndcg" and not over_all:
+        call.shares = True
+        call.empty = of_empty
     if result == "ideal_dcg":
         call.metric = NULL
     values = run_metric(&call, checked, n_threads, ns_per_item=30.0 if result == "dcg" else 60.0)
@@ -481,18 +489,18 @@ def dcg(
         return ideal
     if over_all:
         return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_empty
-    for q in range(checked.n_queries):
-        call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else of_empty
     return values
 
 
 def metric(
     str metric, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=0.0,
-    str name="relevance"
+    str name="relevance", bint not_negative=False
 ):
     """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
     cdef MetricCall call
-    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, name, True, True)
+    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, name, True, True)
+    if not_negative and checked.found_in_relevance & PLR_NEGATIVE:
+        validation.within(checked.relevance_array(), name, 0.0, INFINITY)
     warn_of_missing_offsets(offsets, checked.n_items)
     call.cutoff = -1
     if cutoff is not None:
@@ -501,6 +509,7 @@ def metric(
     call.metric = <ranked_metric><uintptr_t>METRICS[metric]
     call.parameter = parameter
     call.ideal = NULL
+    call.shares = False
     return run_metric(&call, checked, checked_threads(n_threads), ns_per_item=50.0)
 
 
@@ -510,7 +519,7 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     cdef Batch batch
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
     starts = possible = all_offsets = impossible = None
-    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets):
+    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads):
         scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
         checked.take(scores, None, None, starts)
     if possible is None:

@@ -15,15 +15,19 @@ cdef class CheckedBatch:
     cdef intp_t n_items              # of all queries
     cdef intp_t n_queries
     cdef intp_t longest              # items of the longest query; more ranks than that are ignored
+    cdef int found_in_scores         # flags of ``magnitudes.h``
+    cdef int found_in_relevance
+    cdef int n_threads               # for passes over all items
     cdef double *_copies             # by ``read_plain``
     cdef tuple _arrays               # by ``validation``
     cdef object _result
     cdef double *_values             # of the result
     cdef double *_scratch            # with these values, if the caller gave ``out``
 
-    cdef bint read_plain(self, object scores, object relevance, object rank_weights, object offsets) except -1
+    cdef bint read_plain(
+        self, object scores, object relevance, object rank_weights, object offsets, object n_threads) except -1
     cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1
-    cdef void measure(self) noexcept
+    cdef bint measure(self) noexcept
     cdef double *result(self, intp_t n_values, object out) except NULL
     cdef object delivered(self, intp_t n_values, object out)
     cdef object offsets_array(self)
@@ -31,8 +35,8 @@ cdef class CheckedBatch:
 
 
 cdef CheckedBatch checked_batch(
-    object scores, object relevance, object rank_weights, object offsets, str name=*, bint limited=*,
-    bint unretrieved=*)
+    object scores, object relevance, object rank_weights, object offsets, object n_threads, str name=*,
+    bint limited=*, bint unretrieved=*)
 cdef intp_t checked_count(object value, str name, intp_t lowest) except -1
 cdef double checked_real(object value, str name, bint or_nan=*) except? -1.0
 cdef double checked_factor(object value, str name) except -1.0
@@ -40,4 +44,5 @@ cdef bint checked_flag(object value, str name) except -1
 cdef object chosen(object value, str name, dict choices)
 cdef object checked_threads(object n_threads)
 cdef object zeros(object shape)
+cdef object empty(intp_t n_values)
 cdef object checked_output(object out, intp_t n_values)

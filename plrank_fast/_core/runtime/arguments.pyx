@@ -2,8 +2,11 @@
 
 Published training loops call once per query. The arithmetic for ten documents takes less than a microsecond, and
 checking the arguments one by one in Python takes twenty. So entry points pass the arguments of public functions to the
-functions below, which recognise contiguous arrays of finite doubles, ints, floats and None. Any other value goes to the
+functions below, which recognise contiguous arrays of finite numbers, ints, floats and None. Any other value goes to the
 function of ``validation`` that converts it or raises the error. Both give a kernel the same numbers.
+
+The arrays of a large batch are copied, converted and checked in a single pass, which threads share. What else a
+function must know of them, such as whether a label is negative, the pass finds out too.
 
 An entry point reads its arrays (``checked_batch``), its options and ``out``, then draws the key of its random streams,
 runs the batch, and delivers the results. So an argument that is refused costs no random number and leaves ``out`` as it
@@ -15,12 +18,22 @@ import numpy as np
 from plrank_fast._core.runtime.magnitudes import LIMIT_EXPONENT
 
 from libc.math cimport floor, isinf
-from libc.stdlib cimport calloc, free, malloc
-from libc.string cimport memcpy
+from libc.stdlib cimport free, malloc
+from libc.string cimport memcpy, memset
 
-from plrank_fast._core.runtime.magnitudes cimport copy_each_within_limits, copy_finite
-from plrank_fast._core.runtime.plain_arrays cimport data_of, plain_integers, plain_values
+from plrank_fast._core.runtime.magnitudes cimport (
+    PLR_NOT_FINITE, copy_each_within_limits, each_within, found_in, found_while_copying,
+)
+from plrank_fast._core.runtime.plain_arrays cimport data_of, plain_integers, plain_numbers, plain_values
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.teams cimport run_ranges
+from plrank_fast._core.runtime.threads cimport resolve_threads
+
+cdef extern from "runtime/atomics.h" nogil:
+    void plr_add_flags(int *flags, int found)
+
+cdef extern from "runtime/magnitudes.h" nogil:
+    int PLR_FLOATS, PLR_INTS
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
@@ -28,6 +41,7 @@ cdef extern from "Python.h":
 NOT_TAKEN = object()
 cdef double LARGEST_FACTOR = 2.0**LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
 cdef object COPYTO = np.copyto, EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64)
+cdef intp_t FEW = 4096               # items of which a pass takes less time than to look at the number of processors
 
 
 def read_others_with(package):
@@ -97,14 +111,49 @@ cdef inline bint look_exchanged(const double *scores, const double *others, intp
     return n_items >= 3 and scores[0] == floor(scores[0]) and (scores[0] == 1.0 or others[0] != floor(others[0]))
 
 
-cdef inline bint are_offsets(const int64_t *offsets, intp_t n_queries, intp_t n_items) noexcept:
-    cdef intp_t q
-    if n_queries < 0 or offsets[0] != 0 or offsets[n_queries] != n_items:
-        return False
-    for q in range(n_queries):
-        if offsets[q + 1] < offsets[q]:
-            return False
-    return True
+cdef int threads_of_pass(object n_threads, intp_t n_items) except -1:
+    """Return the number of threads for passes over all items; an argument that is not plain is judged later."""
+    cdef intp_t number
+    if n_items > FEW and (n_threads is None or is_plain_count(n_threads, -LARGEST_PLAIN_COUNT, &number) and number):
+        return resolve_threads(n_threads)
+    return 1
+
+
+cdef struct Column:
+    # one number for each item
+    const char *given
+    int kind                         # of ``magnitudes.h``
+    double *copy
+    int found                        # flags, likewise
+
+
+cdef struct Columns:
+    Column scores
+    Column relevance
+
+
+cdef inline void copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil:
+    cdef size_t width = 4 if column.kind == PLR_FLOATS or column.kind == PLR_INTS else 8
+    plr_add_flags(
+        &column.found,
+        found_while_copying(column.copy + start, column.given + start * width, column.kind, stop - start))
+
+
+cdef void copy_columns(void *columns_, intp_t start, intp_t stop) noexcept nogil:
+    cdef Columns *columns = <Columns *>columns_
+    copy_column(&columns.scores, start, stop)
+    if columns.relevance.given != NULL:
+        copy_column(&columns.relevance, start, stop)
+
+
+cdef struct Results:
+    double *to
+    const double *values
+
+
+cdef void copy_results(void *results_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Results *results = <const Results *>results_
+    memcpy(results.to + start, results.values + start, (stop - start) * sizeof(double))
 
 
 cdef class CheckedBatch:
@@ -114,22 +163,26 @@ cdef class CheckedBatch:
         free(self._copies)
         free(self._scratch)
 
-    cdef bint read_plain(self, object scores, object relevance, object rank_weights, object offsets) except -1:
+    cdef bint read_plain(
+        self, object scores, object relevance, object rank_weights, object offsets, object n_threads
+    ) except -1:
         """Copy the arrays if all of them are plain; else return False.
 
         Relevance and rank weights must be 0 or within the limits of magnitude, entry by entry.
         """
         cdef intp_t n_items, n_relevance = 0, n_ranks = 0, n_offsets = 2
-        cdef const double *given = plain_values(scores, &n_items, False)
-        cdef const double *given_relevance = NULL
+        cdef Columns columns
         cdef const double *given_weights = NULL
         cdef const int64_t *given_offsets = NULL
         cdef double *copies
         cdef int64_t *starts
+        columns.scores.given = <const char *>plain_numbers(scores, &n_items, &columns.scores.kind)
+        columns.relevance.given = NULL
+        columns.scores.found = columns.relevance.found = 0
         if n_items < 1:
             return False
         if relevance is not NOT_TAKEN:
-            given_relevance = plain_values(relevance, &n_relevance, False)
+            columns.relevance.given = <const char *>plain_numbers(relevance, &n_relevance, &columns.relevance.kind)
             if n_relevance != n_items:
                 return False
         if rank_weights is not NOT_TAKEN:
@@ -150,24 +203,25 @@ cdef class CheckedBatch:
         starts[1] = n_items
         if given_offsets != NULL:
             memcpy(starts, given_offsets, n_offsets * sizeof(int64_t))
+        self.n_threads = threads_of_pass(n_threads, n_items)
+        columns.scores.copy, columns.relevance.copy = copies, copies + n_items
+        run_ranges(copy_columns, &columns, n_items, 1.0, self.n_threads)
+        self.found_in_scores, self.found_in_relevance = columns.scores.found, columns.relevance.found
         if (
-            not copy_finite(copies, given, n_items)
-            or not copy_each_within_limits(copies + n_items, given_relevance, n_relevance)
+            columns.scores.found & PLR_NOT_FINITE or not each_within(columns.relevance.found)
             or not copy_each_within_limits(copies + n_items + n_relevance, given_weights, n_ranks)
-            or not are_offsets(starts, n_offsets - 1, n_items)
-            or (given_relevance != NULL and look_exchanged(copies, copies + n_items, n_items))
+            or (n_relevance > 0 and look_exchanged(copies, copies + n_items, n_items))
         ):
             return False
         self.queries.scores = copies
-        self.queries.relevance = copies + n_items if given_relevance != NULL else NULL
+        self.queries.relevance = copies + n_items if n_relevance > 0 else NULL
         self.queries.rank_weights = copies + n_items + n_relevance if given_weights != NULL else NULL
         self.queries.n_ranks = n_ranks
         self.queries.next_rank_weights = 0
         self.queries.offsets = starts
         self.n_items = n_items
         self.n_queries = n_offsets - 1
-        self.measure()
-        return True
+        return self.measure()
 
     cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1:
         """Take the copies that ``validation`` has made; relevance and rank weights (rows) may be None."""
@@ -184,36 +238,57 @@ cdef class CheckedBatch:
             self.queries.n_ranks = rank_weights.shape[1]
             if rank_weights.shape[0] > 1:
                 self.queries.next_rank_weights = self.queries.n_ranks
+        self.n_threads = 1
+        self.found_in_scores = found_in(self.queries.scores, self.n_items)
+        if relevance is not None:
+            self.found_in_relevance = found_in(self.queries.relevance, self.n_items)
         self.measure()
         return 0
 
-    cdef void measure(self) noexcept:
+    cdef bint measure(self) noexcept:
+        """Find the longest query; return whether the offsets are those of queries of these items."""
+        cdef const int64_t *offsets = self.queries.offsets
+        cdef int64_t longest = 0, shortest = 0
         cdef intp_t q
-        self.longest = 0
         for q in range(self.n_queries):
-            self.longest = max(self.longest, self.queries.offsets[q + 1] - self.queries.offsets[q])
+            longest = max(longest, offsets[q + 1] - offsets[q])
+            shortest = min(shortest, offsets[q + 1] - offsets[q])
+        self.longest = longest
         self.queries.n_ranks = min(self.queries.n_ranks, self.longest)
+        return shortest == 0 and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
 
     cdef double *result(self, intp_t n_values, object out) except NULL:
-        """Return memory for the result of a call, which is 0: a new array, or what is copied to ``out`` in the end."""
+        """Return memory for the result of a call: a new array, or what is copied to ``out`` in the end.
+
+        The result of a query of several items is not set: whichever thread computes it is the first to touch it. That
+        of a single item, which most functions skip, is 0, and so is everything if no rank counts.
+        """
+        cdef const int64_t *offsets = self.queries.offsets
+        cdef intp_t q
         if out is None:
-            self._result = ZEROS(n_values)
+            self._result = EMPTY(n_values)
             self._values = <double *>data_of(self._result)
         else:
-            self._values = self._scratch = <double *>calloc(n_values + 1, sizeof(double))
+            self._values = self._scratch = <double *>malloc((n_values + 1) * sizeof(double))
             if self._scratch == NULL:
                 raise MemoryError(f"could not allocate {n_values * sizeof(double)} bytes for results")
+        if n_values == self.n_queries or self.queries.n_ranks == 0:
+            memset(self._values, 0, n_values * sizeof(double))
+            return self._values
+        for q in range(self.n_queries):
+            if offsets[q + 1] - offsets[q] == 1:
+                self._values[offsets[q]] = 0.0
         return self._values
 
     cdef object delivered(self, intp_t n_values, object out):
         """Return the result, in ``out`` if the caller gave one, so that only finished results are written."""
         cdef intp_t length
-        cdef double *target
+        cdef Results results
         if out is None:
             return self._result
-        target = plain_values(out, &length, True)
+        results = Results(plain_values(out, &length, True), self._values)
         if length == n_values:
-            memcpy(target, self._values, n_values * sizeof(double))
+            run_ranges(copy_results, &results, n_values, 0.5, self.n_threads)
         else:  # not contiguous
             array = EMPTY(n_values)
             memcpy(data_of(array), self._values, n_values * sizeof(double))
@@ -234,8 +309,8 @@ cdef class CheckedBatch:
 
 
 cdef CheckedBatch checked_batch(
-    object scores, object relevance, object rank_weights, object offsets, str name="relevance", bint limited=True,
-    bint unretrieved=False
+    object scores, object relevance, object rank_weights, object offsets, object n_threads, str name="relevance",
+    bint limited=True, bint unretrieved=False
 ):
     """Return the arrays of a call. ``relevance`` may have another ``name``, and no limits of magnitude.
 
@@ -243,7 +318,7 @@ cdef CheckedBatch checked_batch(
     """
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
     cdef bint with_relevance = relevance is not NOT_TAKEN, with_weights = rank_weights is not NOT_TAKEN
-    if not batch.read_plain(scores, relevance, rank_weights, offsets):
+    if not batch.read_plain(scores, relevance, rank_weights, offsets, n_threads):
         scores, relevance, rank_weights, offsets = validation.arrays_of_queries(
             scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights, unretrieved)
         batch.take(scores, relevance, rank_weights, offsets)
@@ -257,6 +332,11 @@ cdef CheckedBatch checked_batch(
 cdef object zeros(object shape):
     """Return a new array for results."""
     return ZEROS(shape)
+
+
+cdef object empty(intp_t n_values):
+    """Return a new array of numbers that are all to be set."""
+    return EMPTY(n_values)
 
 
 cdef object checked_output(object out, intp_t n_values):

@@ -4,4 +4,10 @@ cdef bint are_finite(const double *values, size_t n) noexcept nogil
 cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil
 cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil
 cdef bint are_within_limits(const double *values, size_t n) noexcept nogil
-cdef bint are_too_large(const double *values, size_t n) noexcept nogil
+
+cdef extern from "runtime/magnitudes.h" nogil:
+    const int PLR_NOT_FINITE, PLR_TOO_LARGE, PLR_NEGATIVE, PLR_ABOVE_ONE, PLR_NO_SMALL_GRADE
+
+cdef int found_in(const double *values, size_t n) noexcept nogil
+cdef int found_while_copying(double *to, const void *values, int kind, size_t n) noexcept nogil
+cdef bint each_within(int found) noexcept nogil

@@ -7,10 +7,10 @@ Values are within the limits if they are finite and all of them are 0, or the la
 from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "runtime/magnitudes.h" nogil:
-    int PLR_LIMIT_EXPONENT, PLR_NOT_FINITE, PLR_TOO_LARGE, PLR_TOO_SMALL, PLR_LARGE_ENOUGH
+    int PLR_LIMIT_EXPONENT, PLR_TOO_SMALL, PLR_LARGE_ENOUGH, PLR_DOUBLES, PLR_KINDS
     ctypedef struct magnitudes_kernels:
         int (*found_in)(const double *values, size_t n) noexcept nogil
-        int (*found_while_copying)(double *to, const double *values, size_t n) noexcept nogil
+        int (*found_while_copying[4])(double *to, const void *values, size_t n) noexcept nogil
     const magnitudes_kernels *magnitudes_kernels_at(int level)
 
 cdef const magnitudes_kernels *kernels = magnitudes_kernels_at(simd_level())
@@ -22,7 +22,17 @@ cdef inline bint within(int found) noexcept nogil:
     return not found & (PLR_NOT_FINITE | PLR_TOO_LARGE) and found & (PLR_TOO_SMALL | PLR_LARGE_ENOUGH) != PLR_TOO_SMALL
 
 
-cdef inline bint each_within(int found) noexcept nogil:
+cdef int found_in(const double *values, size_t n) noexcept nogil:
+    """Return the flags of ``magnitudes.h`` for what occurs among the values."""
+    return kernels.found_in(values, n)
+
+
+cdef int found_while_copying(double *to, const void *values, int kind, size_t n) noexcept nogil:
+    """Copy values of a kind of ``magnitudes.h`` to doubles; return the flags for what occurs among them."""
+    return kernels.found_while_copying[kind](to, values, n)
+
+
+cdef bint each_within(int found) noexcept nogil:
     """Return whether every group of the values, however they are grouped, is within the limits."""
     return not found & (PLR_NOT_FINITE | PLR_TOO_LARGE | PLR_TOO_SMALL)
 
@@ -35,19 +45,14 @@ cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
     return within(kernels.found_in(values, n))
 
 
-cdef bint are_too_large(const double *values, size_t n) noexcept nogil:
-    """Return whether any magnitude is above the limit."""
-    return kernels.found_in(values, n) & PLR_TOO_LARGE
-
-
 cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil:
     """Copy the values; return False if any is NaN or infinite."""
-    return not kernels.found_while_copying(to, values, n) & PLR_NOT_FINITE
+    return not kernels.found_while_copying[PLR_DOUBLES](to, values, n) & PLR_NOT_FINITE
 
 
 cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil:
     """Copy the values; return whether every group of them is within the limits."""
-    return n == 0 or each_within(kernels.found_while_copying(to, values, n))
+    return n == 0 or each_within(kernels.found_while_copying[PLR_DOUBLES](to, values, n))
 
 
 def all_finite(const double[::1] values):

@@ -1,7 +1,6 @@
-"""NumPy arrays that a kernel can read without conversion: contiguous native doubles and integers.
+"""NumPy arrays that are read without ``validation``: contiguous native doubles, single floats and integers.
 
-Most calls pass only such arrays, which need none of the conversions of ``validation``. An array found plain here has
-passed the checks that matter; nothing here raises.
+Most calls pass only such arrays. An array found plain here has passed the checks that matter; nothing here raises.
 """
 
 import numpy as np
@@ -20,7 +19,23 @@ from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 cdef object NDARRAY = np.ndarray, DOUBLE = np.dtype(np.float64), EMPTY = np.empty
 
 
-cdef inline void *plain_memory(object array, intp_t *n_values, bint writeable, bint integers) noexcept:
+cdef extern from "runtime/magnitudes.h" nogil:
+    int PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS
+
+
+cdef inline int kind_of(const Py_buffer *view) noexcept:
+    """Return the kind of numbers, or -1."""
+    cdef char name = view.format[0]
+    if view.format[1] != 0:
+        return -1
+    if view.itemsize == 8:
+        return PLR_DOUBLES if name == b"d" else PLR_LONGS if name in (b"l", b"q") else -1
+    if view.itemsize == 4:
+        return PLR_FLOATS if name == b"f" else PLR_INTS if name == b"i" else -1
+    return -1
+
+
+cdef inline void *plain_memory(object array, intp_t *n_values, bint writeable, int *kind) noexcept:
     cdef Py_buffer view
     cdef void *values = NULL
     n_values[0] = -1
@@ -30,11 +45,8 @@ cdef inline void *plain_memory(object array, intp_t *n_values, bint writeable, b
         PyObject_GetBuffer(array, &view, PyBUF_FORMAT | PyBUF_STRIDES | (PyBUF_WRITABLE if writeable else 0))
     except (BufferError, ValueError):  # the array is read-only, or no format describes its type
         return NULL
-    if (
-        view.ndim == 1 and view.format[1] == 0 and view.itemsize == 8
-        and (view.format[0] in (b"l", b"q") if integers else view.format[0] == b"d")
-        and view.strides[0] == 8
-    ):
+    kind[0] = kind_of(&view)
+    if kind[0] >= 0 and view.ndim == 1 and view.strides[0] == view.itemsize:
         values = view.buf
         n_values[0] = view.shape[0]
     PyBuffer_Release(&view)
@@ -46,12 +58,25 @@ cdef double *plain_values(object array, intp_t *n_values, bint writeable) noexce
 
     The pointer is valid until the array is freed or resized. A subclass, such as a masked array, is not plain.
     """
-    return <double *>plain_memory(array, n_values, writeable, False)
+    cdef int kind = -1
+    cdef void *values = plain_memory(array, n_values, writeable, &kind)
+    if kind != PLR_DOUBLES:
+        n_values[0] = -1
+    return <double *>values if kind == PLR_DOUBLES else NULL
+
+
+cdef const void *plain_numbers(object array, intp_t *n_values, int *kind) noexcept:
+    """Return the values of such an array of any ``kind`` of numbers, one of ``magnitudes.h``."""
+    return plain_memory(array, n_values, False, kind)
 
 
 cdef const int64_t *plain_integers(object array, intp_t *n_values) noexcept:
     """Return the values of such an array of native integers of 64 bits."""
-    return <const int64_t *>plain_memory(array, n_values, False, True)
+    cdef int kind = -1
+    cdef void *values = plain_memory(array, n_values, False, &kind)
+    if kind != PLR_LONGS:
+        n_values[0] = -1
+    return <const int64_t *>values if kind == PLR_LONGS else NULL
 
 
 cdef void *data_of(object array) except? NULL:

@@ -498,7 +498,7 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
     cdef intp_t q, ranks_of_query
     cdef const int64_t[::1] possible = None, all_offsets = None
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
-    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets):
+    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads):
         scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
         checked.take(scores, None, None, starts)
     call.draw.n_samples = checked_count(n_samples, "n_samples", 1)

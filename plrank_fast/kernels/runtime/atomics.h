@@ -12,6 +12,11 @@ static inline void plr_count(long long *number)
     __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);
 }
 
+static inline void plr_add_flags(int *flags, int found)
+{
+    __atomic_fetch_or(flags, found, __ATOMIC_RELAXED);
+}
+
 static inline double plr_get(const double *number)
 {
     double value;

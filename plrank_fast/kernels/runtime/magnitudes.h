@@ -8,14 +8,25 @@
  * 2^200. Products of two such quantities, their squares, and sums of 2^40 of those lie between 2^-800 and 2^840. */
 #define PLR_LIMIT_EXPONENT 200
 
-enum { PLR_NOT_FINITE = 1, PLR_TOO_LARGE = 2, PLR_TOO_SMALL = 4, PLR_LARGE_ENOUGH = 8 };
+enum {
+    PLR_NOT_FINITE = 1,
+    PLR_TOO_LARGE = 2,
+    PLR_TOO_SMALL = 4,
+    PLR_LARGE_ENOUGH = 8,
+    PLR_NEGATIVE = 16,
+    PLR_ABOVE_ONE = 32,
+    PLR_NO_SMALL_GRADE = 64
+};
+
+enum { PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS, PLR_KINDS };
 
 typedef struct {
     /* Return flags for what occurs among the values: NaN or an infinity; a magnitude above 2^200; one below 2^-200, but
-     * not 0; one of at least 2^-200. */
+     * not 0; one of at least 2^-200; a value below 0; one above 1; one that is not a whole number from 0 to 6. */
     int (*found_in)(const double *values, size_t n);
-    /* Copy the values and return the flags of found_in; the two arrays do not overlap. */
-    int (*found_while_copying)(double *to, const double *values, size_t n);
+    /* Copy values of each kind to doubles and return the flags of found_in; the two arrays do not overlap. Integers
+     * from 2^53 on, which a double may not represent, count as not finite. */
+    int (*found_while_copying[PLR_KINDS])(double *to, const void *values, size_t n);
 } magnitudes_kernels;
 
 PLR_DECLARE_KERNELS(magnitudes_kernels)
