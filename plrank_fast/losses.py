@@ -35,7 +35,6 @@ from __future__ import annotations
 
 from typing import get_args
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
