@@ -66,6 +66,7 @@ sphinx_gallery_conf = {
     "show_memory": False,
     "min_reported_time": 1e9,
     "image_srcset": ["2x"],
+    "thumbnail_size": (640, 440),
     "capture_repr": (),
     "reset_modules": (),
 }
@@ -74,6 +75,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"plrank-fast {release}"
 html_static_path = ["_static", str(FONT_OF_FORMULAS)]
 html_css_files = ["site.css"]
+html_favicon = "_static/favicon.svg"
 html_show_sourcelink = False
 html_copy_source = False
 html_theme_options = {
@@ -99,6 +101,27 @@ if SITE:
     html_theme_options["check_switcher"] = False
     html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
 html_sidebars = {"index": [], "tutorial": [], "changelog": []}
+
+
+class WriteOutAddresses(SphinxTransform):
+    """Make text of what reStructuredText takes for an address of mail, ``NDCG@10``."""
+
+    default_priority = 500
+
+    def apply(self, **kwargs: object) -> None:
+        for link in list(self.document.findall(nodes.reference)):
+            if link.get("refuri", "").startswith("mailto:"):
+                link.replace_self(nodes.Text(link.astext()))
+
+
+def link_to_pages(app, pagename: str, templatename: str, context: dict, doctree: object) -> None:
+    """Let links from a source lead to the page of an object that is documented under another name."""
+    if pagename.startswith("_modules/"):
+        known = {name for name, *_ in app.env.domains["py"].get_objects()}
+        context["body"] = re.sub(
+            r'#(plrank_fast[\w.]*)"', lambda link: link[0] if link[1] in known else '"', context["body"]
+        )
+
 
 PLACE_OF_OTHER_PAGES = "<!-- other pages -->"
 
@@ -197,5 +220,7 @@ def setup(app) -> None:
     app.connect("build-finished", write_versions)
     app.add_html_math_renderer("mathml", (inline_formula, None), (displayed_formula, None))
     app.connect("source-read", list_other_pages)
+    app.connect("html-page-context", link_to_pages)
     app.add_transform(TrimBlocks)
+    app.add_transform(WriteOutAddresses)
     app.add_transform(LinkPublicNames)

@@ -52,7 +52,7 @@ def test_every_public_function_has_a_page():
     }:  # a page for the references, classes for boosting
         module = f"plrank_fast.{name}"
         defined = vars(import_module(module)).values()
-        own = [x for x in defined if inspect.isfunction(x) and x.__module__ == module and x.__name__[0] != "_"]
+        own = [x for x in defined if inspect.isroutine(x) and x.__module__ == module and x.__name__[0] != "_"]
         public |= {(module, function.__name__) for function in own}
     public -= {("plrank_fast.embedding", name) for name in ("get_include", "stream_key")}  # of ``plrank_fast`` itself
     assert not public - set(entries)
