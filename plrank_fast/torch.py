@@ -14,6 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._adapters import device_copies
+from plrank_fast._adapters.device_copies import on_device, on_host
 from plrank_fast._adapters.expected_loss import expected_loss, loss_options
 from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
@@ -48,28 +50,6 @@ class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined
     @staticmethod
     def backward(ctx: Any, upstream: Any) -> Any:
         raise RuntimeError(f"{ctx.name} cannot be differentiated twice: it has no second derivative (double backward)")
-
-
-def _on_host(tensor: Any) -> Any:
-    """Return a tensor's values as a NumPy array of a dtype that holds them exactly; return other values unchanged."""
-    if not hasattr(tensor, "is_cuda"):
-        return tensor
-    if tensor.is_cuda:
-        pinned = torch.empty(tensor.shape, dtype=tensor.dtype, pin_memory=True)
-        pinned.copy_(tensor.detach(), non_blocking=True)
-        torch.cuda.current_stream(tensor.device).synchronize()
-        tensor = pinned
-    if tensor.dtype == torch.bfloat16:
-        tensor = tensor.to(torch.float32)
-    return tensor.numpy(force=True)
-
-
-def _on_device(array: FloatArray, like: Any, dtype: Any) -> Any:
-    """Return a tensor of the array's values on the device of ``like``."""
-    tensor = torch.from_numpy(array)
-    if like.is_cuda:
-        return tensor.to(dtype).pin_memory().to(like.device, non_blocking=True)
-    return tensor.to(like.device, dtype)
 
 
 def _one_by_one(function: Any, shapes: Any) -> Any:
@@ -120,7 +100,7 @@ OPTIONS = "cutoff", "gain", "normalize", "reduction", "method", "n_samples", "rt
 
 def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, FloatArray]:
     """Call `expected_loss` with the inputs of the operator ``plackett_luce_loss``."""
-    scores, relevance, offsets, mask, weight, rank_weights = map(_on_host, inputs[:6])
+    direction, scores, relevance, offsets, mask, weight, rank_weights = on_host(direction, *inputs[:6])
     return expected_loss(
         scores, relevance, offsets=offsets, mask=mask, weight=weight, rank_weights=rank_weights,
         words=lambda: _seed(inputs[6]).tolist(), direction=direction, **dict(zip(OPTIONS, inputs[7:], strict=True)),
@@ -132,12 +112,19 @@ def _loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
     scores = inputs[0]
     values, gradient = _evaluate(inputs)
     loss = values if "none" in inputs[7:] else np.add.reduce(values, keepdims=True).reshape(())
-    return _on_device(loss, scores, scores.dtype), _on_device(gradient, scores, _dtype_of_gradient(scores))
+    loss, gradient = on_device(scores, [loss, gradient], [scores.dtype, _dtype_of_gradient(scores)])
+    return loss, gradient
+
+
+def _separate_loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
+    """Compute them in memory of their own, as an operator must."""
+    loss, gradient = _loss_and_gradient(*inputs)
+    return loss if device_copies.is_on_cpu(inputs[0]) else loss.clone(), gradient
 
 
 def _change_of_gradient(direction: Any, *inputs: Any) -> Any:
     """Compute the derivative of the gradient of `_loss_and_gradient` along a direction, for the exact method."""
-    return _on_device(_evaluate(inputs, _on_host(direction))[1], inputs[0], direction.dtype)
+    return on_device(inputs[0], [_evaluate(inputs, direction)[1]], [direction.dtype])[0]
 
 
 def _dtype_of_gradient(scores: Any) -> Any:
@@ -248,7 +235,7 @@ INPUTS = (
     "Tensor? seed, int? cutoff, str gain, bool normalize, str reduction, str method, int? n_samples, float rtol, "
     "int? n_threads, int first_query"
 )
-_loss = _operator("plackett_luce_loss", f"({INPUTS}) -> (Tensor, Tensor)", _loss_and_gradient, _shapes_of_loss)
+_loss = _operator("plackett_luce_loss", f"({INPUTS}) -> (Tensor, Tensor)", _separate_loss_and_gradient, _shapes_of_loss)
 _hessian_product = _operator(
     "plackett_luce_hessian_product",
     f"(Tensor direction, {INPUTS}) -> Tensor",
@@ -403,7 +390,8 @@ def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[An
         validation.goes_with(value, name, False, "scores that are not nested")
     if isinstance(relevance, torch.Tensor) and relevance.is_nested:
         if not torch.compiler.is_compiling():
-            validation.same_offsets(_on_host(relevance.offsets()), "relevance", _on_host(scores.offsets()))
+            own, expected = on_host(relevance.offsets(), scores.offsets())
+            validation.same_offsets(own, "relevance", expected)
         relevance = relevance.values()
     return scores.values(), relevance, scores.offsets()
 
@@ -566,7 +554,7 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 
     def __init__(self, lengths: ArrayLike, max_docs: int, *, shuffle: bool = True, generator: Any = None) -> None:
         lengths = _dense(lengths, "lengths") if isinstance(lengths, torch.Tensor) else lengths
-        self.lengths = validation.list_lengths(_on_host(lengths), "lengths")
+        self.lengths = validation.list_lengths(on_host(lengths)[0], "lengths")
         self.max_docs = validation.count(max_docs, "max_docs", 1)
         self.shuffle, self.generator = validation.flag(shuffle, "shuffle"), generator
 
@@ -591,8 +579,8 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 
 def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool, *upstream: Any) -> Any:
     """Compute log-probabilities, or with ``upstream`` their gradient."""
-    values = log_prob_of_rows(_on_host(scores), _on_host(rankings), tied, *map(_on_host, upstream))
-    return _on_device(values, scores, scores.dtype)
+    rows, values, *of_rankings = on_host(scores, rankings, *upstream)
+    return on_device(scores, [log_prob_of_rows(rows, values, tied, *of_rankings)], [scores.dtype])[0]
 
 
 _log_prob = _operator(
@@ -756,7 +744,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         if shape.numel() == 0 or self.scores.is_meta:
             return torch.zeros(shape, dtype=torch.int64, device=self.scores.device)
         rng = np.random.SeedSequence(_seed(None).tolist())
-        rankings = sample_rows(_on_host(rows), n_samples, self.cutoff, rng)
+        rankings = sample_rows(on_host(rows)[0], n_samples, self.cutoff, rng)
         return torch.from_numpy(rankings).to(self.scores.device, torch.int64).movedim(0, 1).reshape(shape)
 
     def log_prob(self, value: Any = None, *, buckets: Any = None) -> Any:

@@ -11,7 +11,10 @@ import plrank_fast as plr
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from plrank_fast import torch as adapter  # noqa: E402
+from plrank_fast._adapters import device_copies  # noqa: E402
 from plrank_fast._methods.registry import ESTIMATORS  # noqa: E402
 from plrank_fast.torch import PlackettLuceLoss, QueryBatchSampler, plackett_luce_loss  # noqa: E402
 
@@ -147,69 +150,6 @@ def test_tensors_of_a_cuda_device():
     result.sum().backward()
     assert result.device.type == there.grad.device.type == "cuda"
     assert (there.grad.cpu() == here.grad).all()
-
-
-class OnDevice:
-    """A tensor of a CUDA device, as far as the way to the host looks at it."""
-
-    is_cuda = True
-
-    def __init__(self, values):
-        self.values, self.shape, self.dtype, self.device = values, values.shape, values.dtype, torch.device("cuda")
-
-    def detach(self):
-        return self
-
-
-class Stream:
-    """Copies that are done when somebody waits for them, and not before."""
-
-    def __init__(self):
-        self.waiting = []
-
-    def __call__(self, device):
-        assert device.type == "cuda"
-        return self
-
-    def synchronize(self):
-        for target, values in self.waiting:
-            torch.Tensor.copy_(target, values)
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_way_from_a_device_and_back_is_by_pinned_memory(dtype, monkeypatch):
-    """With stand-ins for the device, where there is none: values are read when the copy is done, and no earlier.
-
-    Mutants: no wait for the stream; pageable memory, either way; the gradient copied before it is pinned.
-    """
-    stream, moves, empty, to = Stream(), [], torch.empty, torch.Tensor.to
-
-    class Pinned(torch.Tensor):
-        def copy_(self, source, non_blocking=False):
-            assert non_blocking
-            stream.waiting.append((self, source.values))
-
-    def allocate(shape, *, dtype, pin_memory):
-        assert pin_memory
-        return empty(shape, dtype=dtype).fill_(torch.nan).as_subclass(Pinned)
-
-    def move(tensor, target, **options):
-        if isinstance(target, torch.dtype):
-            return to(tensor, target)
-        moves.append((str(target), options))
-        return tensor
-
-    values = torch.tensor(SCORES).to(dtype)
-    monkeypatch.setattr(torch, "empty", allocate)
-    monkeypatch.setattr(torch.cuda, "current_stream", stream)
-    on_host = adapter._on_host(OnDevice(values))
-    monkeypatch.setattr(torch.Tensor, "pin_memory", lambda tensor: moves.append("pinned") or tensor)
-    monkeypatch.setattr(torch.Tensor, "to", move)
-    back = adapter._on_device(on_host.astype(np.float64), OnDevice(values), torch.float64)
-    monkeypatch.undo()
-    assert (on_host == values.to(torch.float64).numpy()).all()
-    assert moves == ["pinned", ("cuda", {"non_blocking": True})]
-    assert (back == values.to(torch.float64)).all()
 
 
 # --- what is optimised
@@ -644,3 +584,110 @@ def test_tensors_without_arithmetic_are_named(name):
             plackett_luce_loss(**given | {name: change(given[name])})
     with pytest.raises(TypeError, match="lengths must be a dense tensor"):
         QueryBatchSampler(torch.ones(3).to_sparse(), 2)
+
+
+class Operations(TorchDispatchMode):
+    """Names of the operations that PyTorch dispatches: each is a kernel or a copy on a GPU, but for views."""
+
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, function, types, args=(), kwargs=None):
+        self.names.append(function.overloadpacket.__name__)
+        return function(*args, **(kwargs or {}))
+
+
+class Pinned(torch.Tensor):
+    """Memory of NaN to which copies are done when somebody waits for the stream, and not before."""
+
+    waiting = []  # noqa: RUF012
+
+    def copy_(self, source, non_blocking=False):
+        assert non_blocking
+        self.waiting.append((self, source))
+
+
+@pytest.fixture
+def gpu(monkeypatch):
+    """Tensors whose addresses are in ``far`` count as those of a GPU; ``events`` has its waits and pinned blocks."""
+    far, events = set(), []
+
+    class Stream:
+        def synchronize(self):
+            events.append("wait")
+            while Pinned.waiting:
+                target, source = Pinned.waiting.pop()
+                torch.Tensor.copy_(target, source)
+
+    def there(value):
+        return isinstance(value, torch.Tensor) and value.data_ptr() in far
+
+    def pinned(n_bytes):
+        events.append("block")
+        return torch.full((n_bytes,), 255, dtype=torch.uint8).as_subclass(Pinned)
+
+    stream = Stream()
+    monkeypatch.setattr(device_copies, "is_cuda", there)
+    monkeypatch.setattr(device_copies, "is_on_cpu", lambda tensor: not there(tensor))
+    monkeypatch.setattr(device_copies, "stream_of", lambda _: stream)
+    monkeypatch.setattr(device_copies, "pinned", pinned)
+    return far, events
+
+
+@pytest.mark.parametrize("reduction", ["mean", "none"])
+@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
+@pytest.mark.parametrize("relevance_is_far", [False, True])
+def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
+    """One copy of each array that is there, one wait for all, one copy back, one product in ``backward``.
+
+    PyTorch's own ``ones_like`` begins ``backward``. Mutants: a copy back of each result; a wait for each array; a block
+    for each call; relevance of the CPU copied; the gradient's place in the block of the losses; losses as views.
+    """
+    far, events = gpu
+    rng = np.random.default_rng(0)
+    scores, relevance = (torch.tensor(rng.random((3, 5)), dtype=dtype) for _ in range(2))
+    expected = scores.clone().requires_grad_()
+    loss = PlackettLuceLoss(4, method="exact", reduction=reduction)
+    wanted = loss(expected, relevance)
+    wanted.sum().backward()
+    scores.requires_grad_()
+    far.add(scores.data_ptr())
+    far |= {relevance.data_ptr()} if relevance_is_far else set()
+    for call in range(3):
+        scores.grad = None
+        with Operations() as operations:
+            got = loss(scores, relevance)
+            forward = len(operations.names)
+            far.add(got.data_ptr())
+            got.sum().backward()
+        assert torch.equal(got, wanted)
+        assert torch.equal(scores.grad, expected.grad)
+        assert operations.names[:forward].count("copy_") == 2 + relevance_is_far
+        half = dtype in (torch.float16, torch.bfloat16)
+        converted = [name for name in operations.names[:forward] if name == "_to_copy"]
+        assert len(converted) <= (3 if half else 0)
+        assert operations.names[forward:].count("mul") == 1
+        assert "copy_" not in operations.names[forward:]
+        assert events == ["block"] + (call + 1) * ["wait"]
+    got = loss(scores, relevance)
+    got += 1.0  # which autograd refuses for views
+    got.sum().backward()
+    compiled = scores.detach().clone().requires_grad_()
+    far.add(compiled.data_ptr())
+    value, _ = torch.ops.plrank_fast.plackett_luce_loss(
+        compiled, relevance, None, None, None, None, None, 4, "linear", False, reduction, "exact", None, 1e-6, None, 0
+    )
+    assert torch.equal(value, wanted)
+
+
+def test_blocks_grow(gpu):
+    """Mutants: a block that is too small; a smaller one for a shorter list."""
+    far, events = gpu
+    for n_items, blocks in ((3, 1), (5000, 1), (9000, 2), (3, 2)):
+        scores = torch.linspace(0.0, 1.0, n_items)
+        plain = PlackettLuceLoss(4, method="exact")(scores.clone(), torch.arange(n_items))
+        far.add(scores.data_ptr())
+        assert torch.equal(PlackettLuceLoss(4, method="exact")(scores, torch.arange(n_items)), plain)
+        assert events.count("block") == blocks, n_items
+        far.clear()

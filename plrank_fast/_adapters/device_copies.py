@@ -1,0 +1,126 @@
+"""Copies of PyTorch's tensors to the CPU and back: a call awaits all that it reads at once, and returns one block.
+
+A CUDA device copies to and from pinned memory. Each thread keeps a block of it for each stream, which holds what a call
+reads and then its results. The copy of results from the block is not awaited: the next call of the stream writes to the
+block after it has awaited its own copies, which come later on the stream.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from plrank_fast._shared.extras import import_extra
+
+torch = import_extra("torch", "torch")
+
+ALIGNMENT = 16  # bytes, of any dtype
+SMALLEST_BLOCK = 1 << 15
+
+
+class _Blocks(threading.local):
+    """Pinned memory of a thread, by stream."""
+
+    def __init__(self) -> None:
+        self.of_streams: dict[Any, Any] = {}
+
+    def of(self, stream: Any, n_bytes: int) -> Any:
+        block = self.of_streams.get(stream)
+        if block is None or block.numel() < n_bytes:
+            block = self.of_streams[stream] = pinned(max(SMALLEST_BLOCK, 1 << n_bytes.bit_length()))
+        return block
+
+
+_blocks = _Blocks()
+
+
+def pinned(n_bytes: int) -> Any:
+    """Allocate memory that a CUDA device reads and writes while the CPU goes on."""
+    return torch.empty(n_bytes, dtype=torch.uint8, pin_memory=True)
+
+
+def is_cuda(value: Any) -> bool:
+    """Return whether a value is a tensor on a CUDA device."""
+    return value is not None and getattr(value, "is_cuda", False)
+
+
+def is_on_cpu(tensor: Any) -> bool:
+    """Return whether a tensor's values are in the memory of the CPU."""
+    return tensor.is_cpu
+
+
+def stream_of(tensor: Any) -> Any:
+    """Return the stream on which a tensor of a CUDA device is copied."""
+    return torch.cuda.current_stream(tensor.device)
+
+
+def on_host(*values: Any) -> list[Any]:
+    """Return arrays of the tensors' values, in dtypes that hold them, and other values unchanged.
+
+    The arrays are valid until the next call by this thread.
+    """
+    if not any(map(is_cuda, values)):
+        return [value if value is None else _array(value) for value in values]
+    remote = [value for value in values if is_cuda(value)]
+    sizes = [-(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT for value in remote]
+    block, begin, copies = _blocks.of(stream_of(remote[0]), sum(sizes)), 0, {}
+    for value, size in zip(remote, sizes, strict=True):
+        copies[id(value)] = _part(block, begin, value.shape, value.dtype)
+        copies[id(value)].copy_(value.detach(), non_blocking=True)
+        begin += size
+    for stream in {stream_of(value) for value in remote}:
+        stream.synchronize()
+    return [_array(copies.get(id(value), value)) for value in values]
+
+
+def on_device(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> list[Any]:
+    """Return tensors of the arrays' values on the device of ``like``, of whose values `on_host` has made a copy.
+
+    On another device than the CPU they may share one block of memory.
+    """
+    with np.errstate(over="ignore"):  # as PyTorch's conversions, which take longer
+        if is_on_cpu(like):
+            return [_tensor(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True)]
+        return _in_one_copy(like, arrays, dtypes)
+
+
+def _tensor(array: NDArray[Any], dtype: Any) -> Any:
+    if dtype == torch.float64:
+        return torch.from_numpy(array)
+    single = torch.from_numpy(array.astype(np.float32))
+    return single if dtype == torch.float32 else single.to(dtype)
+
+
+def _in_one_copy(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> list[Any]:
+    size = sum(array.size for array in arrays)
+    common = torch.float64 if torch.float64 in dtypes else torch.float32  # NumPy has no bfloat16
+    moved = torch.empty(size, dtype=common, device=like.device)
+    if is_cuda(like):
+        block = _part(_blocks.of(stream_of(like), size * common.itemsize), 0, moved.shape, common)
+    else:
+        block = torch.empty(size, dtype=common)
+    np.concatenate([array.reshape(-1) for array in arrays], out=block.numpy(), casting="same_kind")
+    moved.copy_(block, non_blocking=True)
+    begin, results = 0, []
+    for array, dtype in zip(arrays, dtypes, strict=True):
+        strides = [math.prod(array.shape[i + 1 :]) for i in range(array.ndim)]
+        # no view, which autograd would not let users change in place
+        results.append(moved.new_empty(0).set_(moved.untyped_storage(), begin, array.shape, strides).to(dtype))
+        begin += array.size
+    return results
+
+
+def _part(block: Any, begin: int, shape: Any, dtype: Any) -> Any:
+    return block[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
+
+
+def _array(value: Any) -> Any:
+    if not hasattr(value, "is_cuda"):  # isinstance takes a microsecond for a tensor
+        return value
+    if value.dtype == torch.bfloat16:
+        value = value.to(torch.float32)
+    return value.numpy(force=True)
