@@ -38,6 +38,18 @@ def test_documents(path):
     assert doctest.DocTestRunner(optionflags=doctest.NORMALIZE_WHITESPACE).run(test).failed == 0
 
 
+def test_readme_prints_what_its_comments_say(capsys):
+    """In blocks that can be copied. Mutants: another digit in a comment; a comment without its print."""
+    blocks = re.findall(r"^```python\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    code = "\n".join(blocks)
+    for library in "lightgbm", "sklearn", "torch":
+        pytest.importorskip(library)
+    exec(compile(code, "README.md", "exec"), {})
+    stated = re.findall(r"^print\(.*\)  # (.+)$", code, re.MULTILINE)
+    assert len(stated) == len(blocks) == 3
+    assert capsys.readouterr().out.splitlines() == stated
+
+
 @pytest.mark.parametrize("name", plr.__all__)
 def test_every_public_name_is_documented(name):
     """Mutants: the section of the result that functions share is not filled in; an entry of a parameter left out."""
