@@ -2,8 +2,8 @@
 
 Each module imports only modules listed above it::
 
-    _core/runtime       runs a call           scalar_types  simd  threads  teams  layout  queries  batch  magnitudes
-                                              plain_arrays  arguments  calls  compensated
+    _core/runtime       runs a call           scalar_types  buffers  simd  threads  teams  layout  queries  batch
+                                              magnitudes  plain_arrays  arguments  calls  compensated
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              introselect  samplers

@@ -22,11 +22,11 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.teams cimport loop_of_threads, parallel_loop
-from plrank_fast._core.runtime.plain_arrays cimport data_of
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.teams cimport loop_of_threads, parallel_loop
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, raise_if_stopped, signal_came
 
 cdef extern from "gradients/exact/exact.h" nogil:
@@ -250,18 +250,16 @@ def expectations(
     return checked.delivered(n_results, out)
 
 
-def solve_unchecked(
-    const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol, bint normal,
-    double[::1] gradient, double[::1] hessian
-):
+def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian):
     """Solve one query for any ``rtol``, which may be missed; return the value and the numbers of attempts and nodes.
 
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
-    cdef exact_query task = new_query(rank_weights.shape[0])
-    task.D, task.scores, task.relevance = scores.shape[0], &scores[0], &relevance[0]
-    task.rank_weights, task.rtol, task.normal = &rank_weights[0], rtol, normal
-    task.gradient, task.hessian = &gradient[0], &hessian[0] if hessian is not None else NULL
+    cdef exact_query task = new_query(rank_weights.size)
+    task.D, task.rtol, task.normal = scores.size, rtol, normal
+    task.scores, task.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
+    task.rank_weights, task.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
+    task.hessian = <double *>data_of(hessian) if hessian is not None else NULL
     cdef Workspaces workspace = Workspaces(1, workspace_of(&task, task.D, 1))
     kernels.solve(&task, workspace.of_thread(0))
     return task.value, task.attempts, task.nodes

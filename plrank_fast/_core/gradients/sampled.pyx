@@ -39,8 +39,8 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport aligned, bytes_of, state_at
-from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
@@ -502,19 +502,18 @@ def estimate(
     return checked.delivered(n_results, out)
 
 
-def log_prob_gradient(
-    scores, offsets, const int32_t[:, :, ::1] rankings, cotangent, n_threads
-):
+def log_prob_gradient(scores, offsets, rankings, cotangent, n_threads):
     """Return the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
     cdef Call call
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
-    cdef const double[:, ::1] rewards = np.ascontiguousarray(cotangent)
+    rewards = np.array(cotangent, order="C")
+    _, n_rankings, n_ranks = rankings.shape
     checked.take(scores, None, None, offsets)
     result = zeros(checked.n_items)
-    if checked.n_items > 0 and rankings.shape[2] > 0:
-        checked.queries.n_ranks = min(rankings.shape[2], checked.longest)
-        call.source = Source(&rankings[0, 0, 0], rankings.shape[2], Draw(0, 0, rankings.shape[1], NULL, 0, 0))
-        call.rewards = &rewards[0, 0]
+    if checked.n_items > 0 and n_ranks > 0:
+        checked.queries.n_ranks = min(n_ranks, checked.longest)
+        call.source = Source(<const int32_t *>data_of(rankings), n_ranks, Draw(0, 0, n_rankings, NULL, 0, 0))
+        call.rewards = <const double *>data_of(rewards)
         call.out = <double *>data_of(result)
         call.hessian = NULL
         call.estimator = log_prob_estimator()

@@ -34,6 +34,7 @@ from plrank_fast._core.runtime.arguments cimport (
     chosen,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, padded, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
@@ -581,7 +582,7 @@ cdef inline double ns_per_item_and_sample(intp_t cutoff) noexcept nogil:
 
 def stochastic_rank(
     scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query,
-    const double[:, ::1] given=None
+    given=None
 ):
     """Return the mean over samples (n_docs,). The arguments are those of the public function.
 
@@ -596,7 +597,7 @@ def stochastic_rank(
     call.call.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
     call.call.given = NULL
     if given is not None:
-        call.call.given = &given[0, 0]
+        call.call.given = <const double *>data_of(given)
     call.call.draw = Draw(
         AUTO, 0, checked_count(n_samples, "n_samples", 1), &key[0], checked_count(first_query, "first_query", 0), 0)
     n_threads = checked_threads(n_threads)

@@ -27,11 +27,11 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_NOT_FINITE, PLR_TOO_LARGE, found_in,
 )
-from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came

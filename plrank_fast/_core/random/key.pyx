@@ -14,6 +14,7 @@ from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
 from plrank_fast._core.runtime.arguments cimport validation
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
 cdef extern from *:
@@ -96,16 +97,13 @@ cdef bint draw_plain_key(object rng, uint64_t *key) except -1:
 
 cdef int draw_key(object rng, uint64_t *key) except -1:
     """Fill ``key`` (2,) from any source of random numbers."""
-    cdef const uint64_t[::1] words
     if not draw_plain_key(rng, key):
         words = validation.stream_key(rng)
-        key[0] = words[0]
-        key[1] = words[1]
+        memcpy(key, data_of(words), 16)
     return 0
 
 
 def stream_key(rng):
     """Return the key as an array (2,), or None if ``draw_plain_key`` returns False."""
     key = np.empty(2, dtype=np.uint64)
-    cdef uint64_t[::1] words = key
-    return key if draw_plain_key(rng, &words[0]) else None
+    return key if draw_plain_key(rng, <uint64_t *>data_of(key)) else None

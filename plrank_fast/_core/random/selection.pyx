@@ -8,6 +8,7 @@ by counting, in vector registers.
 
 from libc.math cimport INFINITY, ceil, sqrt
 
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -195,13 +196,16 @@ cdef void sort_smallest(
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def smallest(double[::1] keys, int32_t[::1] items, intp_t k, bint only_guaranteed=False):
+def smallest(keys, items, intp_t k, bint only_guaranteed=False):
     """Select and sort the ``k`` smallest in place; ``only_guaranteed`` uses no pivot but the median of medians."""
-    if keys.shape[0] == 0 or k <= 0:
+    cdef double *of_items = <double *>data_of(keys)
+    cdef int32_t *numbers = <int32_t *>data_of(items)
+    cdef intp_t n = keys.size
+    if n == 0 or k <= 0:
         return
     with nogil:
-        if only_guaranteed and k < keys.shape[0]:
-            select_with_budget(&keys[0], &items[0], keys.shape[0], k - 1, 0)
+        if only_guaranteed and k < n:
+            select_with_budget(of_items, numbers, n, k - 1, 0)
         else:
-            select_smallest(&keys[0], &items[0], keys.shape[0], k)
-        sort_pairs(&keys[0], &items[0], min(k, keys.shape[0]))
+            select_smallest(of_items, numbers, n, k)
+        sort_pairs(of_items, numbers, min(k, n))

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 # faults of an entry
@@ -42,27 +43,27 @@ cdef int fault_in_query(
 
 
 cdef int first_fault(
-    const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, bint prefixes,
-    int64_t[::1] last_seen, int64_t *where
+    const int32_t *rankings, const intp_t *shape, const int64_t *offsets, intp_t cutoff, bint prefixes,
+    int64_t *last_seen, int64_t *where
 ) noexcept nogil:
     """Return the first fault of a batch; ``where`` becomes (query, ranking, rank)."""
     cdef intp_t q, n_items, used
     cdef int64_t number = 0
     cdef int fault = 0
-    for q in range(rankings.shape[0]):
+    for q in range(shape[0]):
         n_items = offsets[q + 1] - offsets[q]
-        used = min(min(rankings.shape[2], n_items), cutoff)
+        used = min(min(shape[2], n_items), cutoff)
         where[0] = q
-        if used > 0 and rankings.shape[1] > 0:
+        if used > 0 and shape[1] > 0:
             fault = fault_in_query(
-                &rankings[q, 0, 0], rankings.shape[1], rankings.shape[2], used, n_items, prefixes,
-                &last_seen[0], &number, where + 1)
+                rankings + q * shape[1] * shape[2], shape[1], shape[2], used, n_items, prefixes,
+                last_seen, &number, where + 1)
         if fault:
             break
     return fault
 
 
-def find_fault(const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, intp_t cutoff, bint prefixes=False):
+def find_fault(rankings, offsets, intp_t cutoff, bint prefixes=False):
     """Return ``(fault, (query, sample, rank))`` of the first bad entry; fault is 0 if there is none. O(D + N K).
 
     With ``prefixes``, a ranking may end early, with -1 after its last item.
@@ -70,8 +71,12 @@ def find_fault(const int32_t[:, :, ::1] rankings, const int64_t[::1] offsets, in
     cdef int64_t[3] where
     cdef int fault
     cdef intp_t longest = max(1, int(np.diff(offsets).max(initial=1)))
-    cdef int64_t[::1] last_seen = np.zeros(longest, dtype=np.int64)
+    cdef const int32_t *given = <const int32_t *>data_of(rankings)
+    cdef const int64_t *starts = <const int64_t *>data_of(offsets)
+    cdef intp_t[3] shape = rankings.shape
+    seen = np.zeros(longest, dtype=np.int64)
+    cdef int64_t *last_seen = <int64_t *>data_of(seen)
     where[0] = where[1] = where[2] = 0
     with nogil:
-        fault = first_fault(rankings, offsets, cutoff, prefixes, last_seen, where)
+        fault = first_fault(given, shape, starts, cutoff, prefixes, last_seen, where)
     return fault, (where[0], where[1], where[2])

@@ -2,6 +2,7 @@
 
 from libc.math cimport exp, ldexp
 
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -89,20 +90,18 @@ cdef char *weigh(
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def relative_weights(const double[::1] scores, double highest):
+def relative_weights(scores, double highest):
     """Return exp(score - highest) as the kernels compute it, for differences of at most 708."""
-    out = np.empty(scores.shape[0])
-    cdef double[::1] view = out
-    kernels.relative(&scores[0], highest, 1.0, &view[0], scores.shape[0])
+    out = np.empty(scores.size)
+    kernels.relative(<const double *>data_of(scores), highest, 1.0, <double *>data_of(out), scores.size)
     return out
 
 
-def arrival(const double[::1] scores, double wanted):
+def arrival(scores, double wanted):
     """Return (time, rate): when ``wanted`` items are expected to have arrived, and the rate of arrivals then."""
     cdef Weights weights
     cdef arrivals last
-    memory = np.empty(scores.shape[0] + 8)
-    cdef double[::1] view = memory
-    weigh(&weights, &scores[0], scores.shape[0], 1, True, <char *>&view[0])
+    memory = np.empty(scores.size + 8)
+    weigh(&weights, <const double *>data_of(scores), scores.size, 1, True, <char *>data_of(memory))
     last = expected_arrivals(&weights, wanted, 1e300)
     return last.time, last.rate

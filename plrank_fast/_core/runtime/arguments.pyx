@@ -21,10 +21,11 @@ from libc.math cimport floor, isinf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_NOT_FINITE, copy_each_within_limits, each_within, found_in, found_while_copying,
 )
-from plrank_fast._core.runtime.plain_arrays cimport data_of, plain_integers, plain_numbers, plain_values
+from plrank_fast._core.runtime.plain_arrays cimport plain_integers, plain_numbers, plain_values
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads

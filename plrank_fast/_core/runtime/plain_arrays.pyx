@@ -79,14 +79,6 @@ cdef const int64_t *plain_integers(object array, intp_t *n_values) noexcept:
     return <const int64_t *>values if kind == PLR_LONGS else NULL
 
 
-cdef void *data_of(object array) except? NULL:
-    """Return the memory of a writeable, C-contiguous array of this package, valid until the array is freed."""
-    cdef Py_buffer view
-    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE | PyBUF_WRITABLE)
-    PyBuffer_Release(&view)
-    return view.buf
-
-
 def finite_copy(values):
     """Return a C-contiguous copy of an array of finite native doubles of any shape, or None for anything else."""
     cdef Py_buffer given, view

@@ -7,6 +7,8 @@ requests a lower one; a request above the highest level is lowered to it.
 import json
 import os
 
+from plrank_fast._core.runtime.buffers cimport data_of
+
 cdef extern from *:
     """
     #if defined(__x86_64__)
@@ -95,10 +97,10 @@ VECTOR_FUNCTIONS = {
 }
 
 
-def evaluate_vector_function(name, level, const double[::1] x, double[::1] first, double[::1] second):
+def evaluate_vector_function(name, level, x, first, second):
     """Evaluate a function of ``kernels/simd/vector_math.h`` at each ``x``, whose length must be a multiple of 8.
 
     The processor must support ``level``; a function with one result sets ``second`` to 0.
     """
     vector_functions_kernels_at(LEVELS.index(level)).evaluate(
-        VECTOR_FUNCTIONS[name], &x[0], &first[0], &second[0], x.shape[0])
+        VECTOR_FUNCTIONS[name], <const double *>data_of(x), <double *>data_of(first), <double *>data_of(second), x.size)

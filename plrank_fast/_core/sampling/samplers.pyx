@@ -39,8 +39,8 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, take
-from plrank_fast._core.runtime.plain_arrays cimport data_of
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -496,7 +496,9 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
     cdef Batch batch
     cdef uint64_t[2] key
     cdef intp_t q, ranks_of_query
-    cdef const int64_t[::1] possible = None, all_offsets = None
+    cdef const int64_t *numbers
+    cdef const int64_t *starts_among_all
+    possible = None
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
     if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads):
         scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
@@ -533,9 +535,10 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
     run_batch(&batch, n_threads)
     if possible is not None:
         ranks_of_query = call.draw.n_samples * call.draw.cutoff
+        numbers, starts_among_all = <const int64_t *>data_of(possible), <const int64_t *>data_of(all_offsets)
         for q in range(checked.n_queries):
             number_among_all(
-                rankings_of(&call, q), ranks_of_query, &possible[0] + checked.queries.offsets[q], all_offsets[q])
+                rankings_of(&call, q), ranks_of_query, numbers + checked.queries.offsets[q], starts_among_all[q])
     return rankings
 
 
@@ -543,21 +546,20 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def items_of_words(const double[::1] scores, const uint64_t[::1] words):
+def items_of_words(scores, words):
     """Return the items that the guide table draws for random words."""
     cdef Weights weights
     cdef group_query query
-    cdef intp_t n_items = scores.shape[0]
+    cdef intp_t n_items = scores.size
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + guide.sampler.size(n_items, 1))
-    cdef char *table = weigh(&weights, &scores[0], n_items, 1, False, memory.of_thread(0))
+    cdef char *table = weigh(&weights, <const double *>data_of(scores), n_items, 1, False, memory.of_thread(0))
     query.n_items = n_items
     query.cutoff = 1
     query.weights = weights.relative
     query.total = weights.total
     guide.sampler.prepare(table, &query)
-    items = np.empty(words.shape[0], dtype=np.int32)
-    cdef int32_t[::1] view = items
-    guide.look_up(table, &words[0], words.shape[0], &view[0])
+    items = np.empty(words.size, dtype=np.int32)
+    guide.look_up(table, <const uint64_t *>data_of(words), words.size, <int32_t *>data_of(items))
     return items
 
 
