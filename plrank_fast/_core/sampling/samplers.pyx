@@ -563,15 +563,15 @@ def items_of_words(scores, words):
     return items
 
 
-def terms_of_costs(const double[::1] scores, intp_t cutoff, intp_t n_samples):
+def terms_of_costs(scores, intp_t cutoff, intp_t n_samples):
     """Return the terms of each row of RATES for a list, and whether "auto" may choose its sampler."""
     cdef Weights weights
     cdef group_query query
-    cdef intp_t n_items = scores.shape[0], kind
+    cdef intp_t n_items = scores.size, kind
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items))
     cdef double rows
     cdef double[5] terms
-    weigh(&weights, &scores[0], n_items, cutoff, True, memory.of_thread(0))
+    weigh(&weights, <const double *>data_of(scores), n_items, cutoff, True, memory.of_thread(0))
     rows = expect_draws(&query, &weights, cutoff, 1e9)
     serves = [
         True, True, n_items <= PLR_NETWORK_ITEMS,
