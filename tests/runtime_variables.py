@@ -20,6 +20,12 @@ class Record(ctypes.Structure):
     _fields_ = [("size", ctypes.c_int), ("workers", ctypes.c_uint64)]
 
 
+class Spares(ctypes.Structure):
+    """``spare_blocks`` of ``kernels/runtime/memory.h``."""
+
+    _fields_ = [("block", 8 * ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+
+
 class Sizes(ctypes.Structure):
     """``team_sizes`` of ``kernels/runtime/team_size.h``."""
 
@@ -36,12 +42,12 @@ def _variable(name, kind, module=threads):
 
 _looks, _team = _variable("LOOKS", ctypes.c_longlong), _variable("RECORD", Record, teams)
 sizes = _variable("SIZES", Sizes, teams)
-_spare = _variable("SPARE", ctypes.c_void_p)
+_spares = _variable("SPARES", Spares)
 _costs = {
     "round_ns": _variable("ROUND_NS", ctypes.c_double),
     "teams": _variable("TEAMS", ctypes.c_int, teams),
     "learnt_factor": _variable("LEARNT_FACTOR", ctypes.c_double),
-    "spare_bytes": _variable("LARGEST_SPARE", ctypes.c_size_t),
+    "spare_bytes": _variable("MOST_SPARE", ctypes.c_size_t),
 }
 
 
@@ -69,5 +75,12 @@ def team_that_ran():
 
 def drop_spare():
     """Free the kept memory: the next call has to allocate."""
-    kept, _spare.value = _spare.value, None
-    ctypes.CDLL(None).free(ctypes.c_void_p(kept))
+    kept = [block for block in _spares.block if block]
+    ctypes.memset(ctypes.addressof(_spares), 0, ctypes.sizeof(_spares))
+    for block in kept:
+        ctypes.CDLL(None).free(ctypes.c_void_p(block))
+
+
+def spare_sizes():
+    """The sizes of the blocks that are kept, the last one first, and their sum as it is counted."""
+    return [ctypes.c_size_t.from_address(block).value for block in _spares.block if block], _spares.bytes

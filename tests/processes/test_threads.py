@@ -294,3 +294,39 @@ def test_memory_does_not_grow_with_the_number_of_samples():
         print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
     """)
     assert int(answer) < 16 * 1024 * (1024 if sys.platform == "darwin" else 1)
+
+
+class TestSpareMemory:
+    """Freed blocks are kept for the next calls. Mutants: one block alone; sizes not counted; no bound."""
+
+    @pytest.fixture
+    def kept(self, monkeypatch, costs):
+        """`kept(n_threads)`: the sizes of the blocks that two calls on a long list leave, in ascending order."""
+        monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
+        costs(teams=1, round_ns=1e3)
+        scores = np.random.default_rng(0).normal(size=200_000)
+
+        def run(n_threads):
+            runtime_variables.drop_spare()
+            found = []
+            for _ in range(3):
+                plr.sample_rankings(scores, 200, 10, rng=0, sampler="guide", n_threads=n_threads)
+                sizes, counted = runtime_variables.spare_sizes()
+                assert sum(sizes) == counted
+                found.append(sorted(sizes))
+            assert found[0] == found[1] == found[2]
+            return found[0]
+
+        yield run
+        runtime_variables.drop_spare()
+
+    def test_all_of_a_long_query(self, kept):
+        assert len(kept(1)) == 3
+
+    def test_threads_share_a_table(self, kept):
+        """Further threads take next to no memory. Mutant: a table for each."""
+        assert sum(kept(7)) < 1.1 * sum(kept(1))
+
+    def test_bound(self, kept, costs):
+        costs(teams=1, round_ns=1e3, spare_bytes=1 << 20)
+        assert sum(kept(2)) <= 1 << 20

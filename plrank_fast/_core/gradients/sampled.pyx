@@ -52,17 +52,17 @@ from plrank_fast._core.sampling.samplers cimport (
     LongDraw,
     Sampler,
     asks_for_spread,
-    begin_thread_samplers,
     draw_group,
     draw_of,
     draw_round,
     draw_rows,
     group_bytes,
     prepare_sampler,
+    prepared_sampler,
+    sampler_in,
     sampler_workspace,
     start_block,
-    thread_sampler,
-    thread_sampler_workspace,
+    thread_samplers,
 )
 
 ctypedef Estimator (*estimator_function)() noexcept nogil
@@ -346,7 +346,7 @@ cdef int accumulate_long(
 
 cdef int draw_and_accumulate_long(
     const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, LongDraw *drawing,
-    int n_threads, Workspaces thread_samplers, int32_t *columns
+    int n_threads, Workspaces samplers, int32_t *columns
 ) except -1:
     """Run rounds of drawing rows in parallel (or of reading given ones) and accumulating them in order."""
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
@@ -359,8 +359,7 @@ cdef int draw_and_accumulate_long(
     if source.given != NULL:
         given = source.given + query * source.draw.n_samples * source.length
     else:
-        drawing.ns_per_block = block_length * thread_sampler(
-            drawing.draw, drawing.weights, thread_samplers.of_thread(0)).ns_per_ranking
+        drawing.ns_per_block = block_length * drawing.prepared.ns_per_ranking
     # limited by the length of a round, and by a megabyte of rankings per thread
     drawing.blocks_per_task = min(
         parts_per_thread(drawing.ns_per_block, n_blocks, n_threads),
@@ -380,7 +379,7 @@ cdef int draw_and_accumulate_long(
                 estimator, estimate, given + drawing.first_block * block_length * drawing.stride, n_rankings,
                 drawing.stride, columns)
         else:
-            draw_round(drawing, n_threads, thread_samplers)
+            draw_round(drawing, n_threads, samplers)
             accumulate_long(estimator, estimate, drawing.rankings, n_rankings, drawing.stride, columns)
     return 0
 
@@ -399,8 +398,7 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef Workspaces estimating = Workspaces(
         1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
         + bytes_of(estimator.lay_out, n_items, cutoff) + totals_bytes(n_items))
-    cdef Workspaces thread_samplers = Workspaces(
-        n_threads, 0 if source.given != NULL else thread_sampler_workspace(n_items, cutoff))
+    cdef Workspaces prepared, samplers = None
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
         estimator, &estimate, &weights, source, query, estimating.of_thread(0) + group_bytes(n_items, cutoff))
@@ -408,13 +406,15 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     drawing.draw = &draw
     drawing.weights = &weights
     if source.given == NULL:
-        begin_thread_samplers(thread_samplers)
+        prepared = prepared_sampler(&draw, &weights)
+        samplers = thread_samplers(prepared, n_threads)
+        drawing.prepared = sampler_in(prepared)
     while True:
         begin_attempt(estimator, &estimate, workspace)
         for later in range(estimator.passes - 1, -1, -1):
             begin_pass(&estimate, later)
             draw_and_accumulate_long(
-                estimator, &estimate, source, query, &drawing, n_threads, thread_samplers, columns)
+                estimator, &estimate, source, query, &drawing, n_threads, samplers, columns)
         if ends_attempt(estimator, &estimate):
             return 0
 

@@ -12,7 +12,7 @@ one for a long query. Neither is called for queries that need no work.
 from libc.stdint cimport uintptr_t
 
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
-from plrank_fast._core.runtime.teams cimport Loop, learn_work, pays, run_loop, saved_by_team
+from plrank_fast._core.runtime.teams cimport Loop, learn_work, pays, run_loop, saved_by_team, threads_worth
 from plrank_fast._core.runtime.threads cimport (
     LEARNT_FACTOR,
     ROUND_NS,
@@ -173,7 +173,7 @@ cdef Loop loop_over_queries(Round *of_round, intp_t start, intp_t stop, int n_th
 
 cdef int run_long_query(const Batch *batch, intp_t query, double ns, int n_threads) except -1:
     cdef double started = monotonic_ns(), saved = saved_by_team()
-    batch.long_query(batch.call, query, n_threads)
+    batch.long_query(batch.call, query, threads_worth(kind_of(batch), ns, n_threads))
     learn_work(kind_of(batch), ns, monotonic_ns() - started + saved_by_team() - saved)
     return 0
 

@@ -39,6 +39,7 @@ cdef team_record RECORD
 
 cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil
 cdef bint pays(uintptr_t kind, double ns) noexcept nogil
+cdef int threads_worth(uintptr_t kind, double ns, int n_threads) noexcept nogil
 cdef void learn_work(uintptr_t kind, double ns, double taken) noexcept nogil
 cdef double saved_by_team() noexcept nogil
 cdef parallel_loop loop_of_threads(int n_threads) noexcept nogil

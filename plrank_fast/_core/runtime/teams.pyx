@@ -75,6 +75,14 @@ cdef bint pays(uintptr_t kind, double ns) noexcept nogil:
     return query.work > PAYS * max(query.waking, LEAST_WAKING)
 
 
+cdef int threads_worth(uintptr_t kind, double ns, int n_threads) noexcept nogil:
+    """Return how many threads should share a query of estimated ``ns``: what serves many costs one thread more time."""
+    cdef own_team fresh
+    cdef double now = plr_nanoseconds()
+    cdef expected_loop query = plr_expect(&SIZES, kind, ns, 0.0, n_threads, now - plr_own_team(&OWN, &fresh).ended)
+    return plr_team_size(&SIZES, &query, n_threads, now) if TEAMS == 0 and n_threads > 1 else n_threads
+
+
 cdef void learn_work(uintptr_t kind, double ns, double taken) noexcept nogil:
     """Learn how long a query of estimated ``ns`` took on one thread, or would have taken."""
     if ns > 0.0:

@@ -11,13 +11,17 @@ cdef extern from "runtime/cancellation.h" nogil:
         const cancellation *of_caller
     bint cancellation_requested(cancellation *state, double work)
 
+cdef extern from "runtime/memory.h" nogil:
+    ctypedef struct spare_blocks:
+        pass
+
 # The variables that decide about rounds and kept memory, and their record; tests read and set them too.
 cdef double ROUND_NS
 cdef double LEARNT_FACTOR
 cdef size_t STACK_BYTES
 cdef long long LOOKS
-cdef size_t LARGEST_SPARE
-cdef void *SPARE
+cdef size_t MOST_SPARE
+cdef spare_blocks SPARES
 
 cpdef int resolve_threads(object n_threads) except -1
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil

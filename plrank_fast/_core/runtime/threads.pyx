@@ -5,7 +5,6 @@ import re
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uintptr_t
-from libc.stdlib cimport free
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 
@@ -17,10 +16,10 @@ cdef extern from "Python.h":
     int check_signals "PyErr_CheckSignals" () noexcept
 
 cdef extern from "runtime/memory.h" nogil:
-    void *plr_allocate(size_t size)
+    size_t *plr_allocate(spare_blocks *spares, size_t size)
+    void plr_keep(spare_blocks *spares, size_t *block, size_t most)
 
 cdef extern from "runtime/atomics.h" nogil:
-    void *plr_exchange(void **place, void *block)
     void plr_count(long long *number)
 
 cdef extern from "runtime/clock.h" nogil:
@@ -137,10 +136,10 @@ cdef int raise_if_stopped() except -1:
     return check_interrupt()
 
 
-# One freed block is kept for the next call, without which page faults take 7 % of a call on 64 queries of 316 items, 16
-# samples each. Its first word holds its size. Threads exchange it atomically, so that a single one has it at a time.
-cdef size_t LARGEST_SPARE = 64 << 20
-cdef void *SPARE = NULL
+# Freed blocks are kept for the next calls, without which page faults take 7 % of a call on 64 queries of 316 items, 16
+# samples each, and most of a call on a million items. Several, because a long query has some at the same time.
+cdef size_t MOST_SPARE = 64 << 20
+cdef spare_blocks SPARES
 
 
 cdef class Workspaces:
@@ -153,25 +152,14 @@ cdef class Workspaces:
         if self.stride < size or self.stride > (<size_t>-1) // 2 // <size_t>n_threads:
             raise MemoryError(f"workspace of {n_threads} x {size} bytes cannot be addressed")
         n_bytes = self.stride * n_threads + 256
-        self._memory = <size_t *>plr_exchange(&SPARE, NULL)
-        if self._memory != NULL and self._memory[0] < n_bytes:
-            free(self._memory)
-            self._memory = NULL
+        self._memory = plr_allocate(&SPARES, n_bytes)
         if self._memory == NULL:
-            self._memory = <size_t *>plr_allocate(n_bytes)
-            if self._memory == NULL:
-                raise MemoryError(f"could not allocate a workspace of {self.stride * n_threads} bytes "
-                                  f"({n_threads} threads x {self.stride})")
-            self._memory[0] = n_bytes
+            raise MemoryError(f"could not allocate a workspace of {self.stride * n_threads} bytes "
+                              f"({n_threads} threads x {self.stride})")
 
     def __dealloc__(self):
-        cdef size_t *block = self._memory
-        cdef size_t n_bytes = block[0] if block != NULL else 0
-        if 0 < n_bytes <= LARGEST_SPARE:
-            block = <size_t *>plr_exchange(&SPARE, block)  # from here on another thread may have this object's
-            if block != NULL and block[0] > n_bytes:
-                block = <size_t *>plr_exchange(&SPARE, block)
-        free(block)
+        if self._memory != NULL:
+            plr_keep(&SPARES, self._memory, MOST_SPARE)
 
     cdef char *of_thread(self, int thread) noexcept nogil:
         cdef uintptr_t base = <uintptr_t>self._memory // 128 * 128 + 128

@@ -84,6 +84,7 @@ cdef struct LongDraw:
     # a round of drawing for one long query
     const Draw *draw
     const Weights *weights
+    Sampler *prepared            # of the calling thread; others have the same method
     intp_t first_block
     intp_t last_block
     intp_t blocks_per_task
@@ -91,7 +92,7 @@ cdef struct LongDraw:
     int32_t *rankings            # OUT, rows of ``stride`` items from the first block on
     intp_t stride
 
-cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef void begin_thread_samplers(Workspaces workspaces) noexcept
-cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, char *workspace) noexcept nogil
-cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1
+cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights)
+cdef Sampler *sampler_in(Workspaces prepared) noexcept nogil
+cdef Workspaces thread_samplers(Workspaces prepared, int n_threads)
+cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces samplers) except -1

@@ -56,6 +56,8 @@ cdef extern from "sampling/groups/group_samplers.h" nogil:
         ) noexcept nogil
     ctypedef struct guide_table_kernels:
         group_kernels sampler
+        size_t (*own_size)(size_t cutoff) noexcept nogil
+        void (*share)(void *sampler, const void *prepared) noexcept nogil
         void (*look_up)(const void *sampler, const uint64_t *words, size_t n, int32_t *items) noexcept nogil
     const group_kernels *network_kernels_at(int level)
     const group_kernels *slot_table_kernels_at(int level)
@@ -371,44 +373,76 @@ cdef struct ThreadSampler:
     Sampler sampler
 
 
-cdef size_t thread_sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    return aligned(sizeof(ThreadSampler)) + sampler_workspace(n_items, cutoff)
+cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights):
+    """Return the workspace with the sampler of the calling thread."""
+    cdef Workspaces workspace = Workspaces(
+        1, aligned(sizeof(ThreadSampler)) + sampler_workspace(weights.n_items, draw.cutoff))
+    cdef ThreadSampler *own = <ThreadSampler *>workspace.of_thread(0)
+    own.stop = cancellation_of(0, NULL)
+    prepare_sampler(
+        &own.sampler, draw, weights, &own.stop, workspace.of_thread(0) + aligned(sizeof(ThreadSampler)))
+    return workspace
 
 
-cdef void begin_thread_samplers(Workspaces workspaces) noexcept:
-    """Mark the samplers of all threads as not prepared."""
-    cdef int thread
+cdef Sampler *sampler_in(Workspaces prepared) noexcept nogil:
+    return &(<ThreadSampler *>prepared.of_thread(0)).sampler
+
+
+cdef Workspaces thread_samplers(Workspaces prepared, int n_threads):
+    """Return workspaces for the samplers of all threads, which prepare them, or share the table of ``prepared``."""
+    cdef ThreadSampler *first = <ThreadSampler *>prepared.of_thread(0)
     cdef ThreadSampler *own
-    for thread in range(workspaces.n_threads):
+    cdef Sampler *sampler = &first.sampler
+    cdef size_t size = 0
+    cdef int thread
+    if sampler.method == GUIDE:
+        size = group_bytes(sampler.n_items, sampler.cutoff) + guide.own_size(sampler.cutoff)
+    elif n_threads > 1:
+        size = sampler_workspace(sampler.n_items, sampler.cutoff)
+    cdef Workspaces workspaces = Workspaces(n_threads, aligned(sizeof(ThreadSampler)) + size)
+    for thread in range(n_threads):
         own = <ThreadSampler *>workspaces.of_thread(thread)
         own.ready = False
-        own.stop = cancellation_of(thread, &(<ThreadSampler *>workspaces.of_thread(0)).stop)
+        own.stop = cancellation_of(thread, &first.stop)
+    return workspaces
 
 
-cdef Sampler *thread_sampler(const Draw *draw, const Weights *weights, char *workspace) noexcept nogil:
+cdef Sampler *sampler_of_thread(const LongDraw *drawing, char *workspace) noexcept nogil:
     """Return the sampler in a thread's workspace, which the first use prepares."""
     cdef ThreadSampler *own = <ThreadSampler *>workspace
-    if not own.ready:
-        prepare_sampler(&own.sampler, draw, weights, &own.stop, workspace + aligned(sizeof(ThreadSampler)))
-        own.ready = True
-    return &own.sampler
+    cdef Sampler *sampler = &own.sampler
+    cdef Layout layout = layout_at(workspace + aligned(sizeof(ThreadSampler)))
+    if own.stop.of_caller == NULL:
+        return drawing.prepared
+    if own.ready:
+        return sampler
+    own.ready = True
+    if drawing.prepared.method != GUIDE:
+        prepare_sampler(sampler, drawing.draw, drawing.weights, &own.stop, <char *>layout.next)
+        return sampler
+    sampler[0] = drawing.prepared[0]
+    sampler.stop = &own.stop
+    sampler.columns = <int32_t *>take(&layout, group_bytes(sampler.n_items, sampler.cutoff))
+    sampler.in_groups = <void *>layout.next
+    guide.share(sampler.in_groups, drawing.prepared.in_groups)
+    return sampler
 
 
 cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept nogil:
     cdef const LongDraw *drawing = <const LongDraw *>drawing_
     cdef intp_t first = task * drawing.blocks_per_task
     draw_row_blocks(
-        thread_sampler(drawing.draw, drawing.weights, workspace), drawing.draw,
+        sampler_of_thread(drawing, workspace), drawing.draw,
         drawing.first_block + first, min(drawing.first_block + first + drawing.blocks_per_task, drawing.last_block),
         drawing.rankings + first * block_size(drawing.weights.n_items) * drawing.stride, drawing.stride)
 
 
-cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces thread_samplers) except -1:
+cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces samplers) except -1:
     """Draw blocks [first_block, last_block) of one long query into rows, ``blocks_per_task`` to a task."""
     cdef intp_t n_blocks = drawing.last_block - drawing.first_block
     return run_tasks(
         draw_task, drawing, (n_blocks + drawing.blocks_per_task - 1) // drawing.blocks_per_task,
-        drawing.blocks_per_task * drawing.ns_per_block, n_threads, thread_samplers)
+        drawing.blocks_per_task * drawing.ns_per_block, n_threads, samplers)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -451,24 +485,24 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef intp_t n_items = query.n_items, block_length = block_size(n_items)
     cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length, first
     cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
-    cdef Workspaces thread_samplers = Workspaces(
-        n_threads, thread_sampler_workspace(n_items, draw.cutoff))
+    cdef Workspaces prepared, samplers
     cdef Weights weights
     cdef LongDraw drawing
-    begin_thread_samplers(thread_samplers)
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
     weigh(&weights, query.scores, n_items, draw.cutoff, asks_for_spread(&draw, n_items), shared.of_thread(0))
+    prepared = prepared_sampler(&draw, &weights)
+    samplers = thread_samplers(prepared, n_threads)
     drawing.draw = &draw
     drawing.weights = &weights
+    drawing.prepared = sampler_in(prepared)
     drawing.stride = draw.cutoff
-    drawing.ns_per_block = block_length * thread_sampler(
-        &draw, &weights, thread_samplers.of_thread(0)).ns_per_ranking
+    drawing.ns_per_block = block_length * drawing.prepared.ns_per_ranking
     drawing.blocks_per_task = parts_per_thread(drawing.ns_per_block, n_blocks, n_threads)
     for first in range(0, n_blocks, drawing.blocks_per_task * n_threads):
         drawing.first_block = first
         drawing.last_block = min(first + drawing.blocks_per_task * n_threads, n_blocks)
         drawing.rankings = rankings_of(call, q) + first * block_length * draw.cutoff
-        draw_round(&drawing, n_threads, thread_samplers)
+        draw_round(&drawing, n_threads, samplers)
     return 0
 
 

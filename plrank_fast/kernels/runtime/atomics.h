@@ -2,11 +2,6 @@
 #ifndef PLR_ATOMICS_H
 #define PLR_ATOMICS_H
 
-static inline void *plr_exchange(void **place, void *block)
-{
-    return __atomic_exchange_n(place, block, __ATOMIC_ACQ_REL);
-}
-
 static inline void plr_count(long long *number)
 {
     __atomic_fetch_add(number, 1, __ATOMIC_RELAXED);

@@ -1,4 +1,4 @@
-/* Memory for workspaces. */
+/* Memory for workspaces, some of which is kept for the next calls. */
 #ifndef PLR_MEMORY_H
 #define PLR_MEMORY_H
 
@@ -7,18 +7,60 @@
 #include <sys/mman.h>
 #endif
 
-/* Allocate large blocks on huge pages if the system grants them: without them, the gradient of one query of a million
- * documents spends a third of its time on page faults, and takes twice as long. */
-static inline void *plr_allocate(size_t size)
+#define PLR_SPARES 8
+
+/* Blocks that are kept, the last one first; the first word of each holds its size. Threads exchange them atomically, so
+ * that a single one has a block at a time. */
+typedef struct {
+    size_t *block[PLR_SPARES];
+    size_t bytes; /* of all */
+} spare_blocks;
+
+static inline size_t *plr_exchange_spare(spare_blocks *spares, int i, size_t *block)
 {
-    char *memory = malloc(size);
+    const size_t added = block != NULL ? block[0] : 0;
+    size_t *const before = __atomic_exchange_n(&spares->block[i], block, __ATOMIC_ACQ_REL);
+    const size_t removed = before != NULL ? before[0] : 0;
+    if (added != removed)
+        __atomic_fetch_add(&spares->bytes, added - removed, __ATOMIC_RELAXED);
+    return before;
+}
+
+/* Keep a block, and free the oldest ones if all together have more than `most` bytes. */
+static inline void plr_keep(spare_blocks *spares, size_t *block, size_t most)
+{
+    for (int i = 0; i < PLR_SPARES && block != NULL; i++)
+        block = plr_exchange_spare(spares, i, block);
+    free(block);
+    for (int i = PLR_SPARES - 1; i >= 0 && __atomic_load_n(&spares->bytes, __ATOMIC_RELAXED) > most; i--)
+        free(plr_exchange_spare(spares, i, NULL));
+}
+
+/* Return a block of at least `size` bytes, or NULL if there is none. One that is much larger is left for others.
+ *
+ * Large blocks are allocated on huge pages if the system grants them: without them, the gradient of one query of a
+ * million documents spends a third of its time on page faults, and takes twice as long. */
+static inline size_t *plr_allocate(spare_blocks *spares, size_t size)
+{
+    for (int i = 0; i < PLR_SPARES; i++) {
+        size_t *block = __atomic_load_n(&spares->block[i], __ATOMIC_RELAXED);
+        if (block == NULL)
+            break;
+        block = plr_exchange_spare(spares, i, NULL);
+        if (block != NULL && block[0] >= size && block[0] / 2 <= size + ((size_t)1 << 17))
+            return block;
+        free(plr_exchange_spare(spares, i, block)); /* of another thread, which has kept it meanwhile */
+    }
+    size_t *memory = malloc(size);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)
     const size_t page = (size_t)4 << 10;
     if (memory != NULL && size >= (size_t)8 << 20) {
         size_t skipped = (page - (size_t)memory % page) % page;
-        madvise(memory + skipped, (size - skipped) / page * page, MADV_HUGEPAGE);
+        madvise((char *)memory + skipped, (size - skipped) / page * page, MADV_HUGEPAGE);
     }
 #endif
+    if (memory != NULL)
+        memory[0] = size;
     return memory;
 }
 

@@ -36,6 +36,10 @@ typedef group_kernels slot_table_kernels;
 typedef group_kernels threshold_kernels;
 typedef struct {
     group_kernels sampler;
+    /* Return the bytes of a sampler that shares the table of another one. */
+    size_t (*own_size)(size_t cutoff);
+    /* Prepare a sampler that draws from the table of a prepared one: it takes no time, and next to no memory. */
+    void (*share)(void *sampler, const void *prepared);
     /* For tests: look up the items that n words draw. */
     void (*look_up)(const void *sampler, const uint64_t *words, size_t n, int32_t *items);
 } guide_table_kernels;

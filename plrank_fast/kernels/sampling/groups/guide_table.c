@@ -37,16 +37,23 @@ static int bits_for(size_t n)
     return bits;
 }
 
-static size_t lay_out(guide_table *table, uintptr_t memory, size_t n_items, size_t cutoff)
+/* Lay out what drawing writes to, which each thread has for itself. */
+static uintptr_t lay_out_own(guide_table *table, uintptr_t memory, size_t cutoff)
 {
     uintptr_t next = memory;
     plr_take(&next, sizeof *table);
-    table->guide_bits = bits_for(n_items / 4 + 2);
     table->seen_bits = bits_for(plr_guide_draws(cutoff)); /* at most an eighth full */
-    table->ends = plr_take(&next, (n_items + ENDS_AT_ONCE) * sizeof(uint64_t));
-    table->guide = plr_take(&next, (((size_t)1 << table->guide_bits) + 1) * sizeof(uint32_t));
     table->seen = plr_take(&next, sizeof(uint64_t) << table->seen_bits);
     table->arrivals = plr_take(&next, cutoff * sizeof(double));
+    return next;
+}
+
+static size_t lay_out(guide_table *table, uintptr_t memory, size_t n_items, size_t cutoff)
+{
+    uintptr_t next = lay_out_own(table, memory, cutoff);
+    table->guide_bits = bits_for(n_items / 4 + 2);
+    table->ends = plr_take(&next, (n_items + ENDS_AT_ONCE) * sizeof(uint64_t));
+    table->guide = plr_take(&next, (((size_t)1 << table->guide_bits) + 1) * sizeof(uint32_t));
     return next - memory;
 }
 
@@ -54,6 +61,26 @@ static size_t size(size_t n_items, size_t cutoff)
 {
     guide_table table;
     return lay_out(&table, 0, n_items, cutoff);
+}
+
+static size_t own_size(size_t cutoff)
+{
+    guide_table table;
+    return lay_out_own(&table, 0, cutoff);
+}
+
+static void forget_rankings(guide_table *table)
+{
+    memset(table->seen, 0, sizeof *table->seen << table->seen_bits);
+    table->ranking = 0;
+}
+
+static void share(void *table_, const void *prepared)
+{
+    guide_table *table = table_;
+    memcpy(table, prepared, sizeof *table);
+    lay_out_own(table, (uintptr_t)table, table->cutoff);
+    forget_rankings(table);
 }
 
 static void prepare(void *table_, const group_query *query)
@@ -82,8 +109,7 @@ static void prepare(void *table_, const group_query *query)
         table->ends[d] = line;
     for (size_t j = 1; j <= n_guides; j++)
         table->guide[j] = table->guide[j] > table->guide[j - 1] ? table->guide[j] : table->guide[j - 1];
-    memset(table->seen, 0, sizeof *table->seen << table->seen_bits);
-    table->ranking = 0;
+    forget_rankings(table);
 }
 
 static void look_up(const void *table_, const uint64_t *words, size_t n, int32_t *items)
@@ -156,4 +182,4 @@ static void draw_group(void *table, plr_stream *stream, uint64_t salt, uint64_t 
         draw(table, salt, first_sample + lane, columns + lane);
 }
 
-const guide_table_kernels ISA(guide_table_kernels) = {{size, prepare, draw_group}, look_up};
+const guide_table_kernels ISA(guide_table_kernels) = {{size, prepare, draw_group}, own_size, share, look_up};
