@@ -11,7 +11,7 @@ CHECK_PYTHON = @$(PYTHON) -c \
 	'import sys; sys.exit("Python 3.11 or later is needed: make PYTHON=..." if sys.version_info < (3, 11) else 0)'
 METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(shell find plrank_fast -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -path '*/kernels/*.c')
-PIP := $(BIN)/python -m pip install -q --disable-pip-version-check
+PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
 # This trains the default preset on half the size of the real set, to fit the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
@@ -153,7 +153,7 @@ docstrings:  ## write the shared descriptions of parameters (docs/shared_descrip
 
 # Every warning is an error: a broken link, a docstring that cannot be rendered, a script that fails.
 docs: $(VENV)/docs compiled  ## build the documentation site into build/docs (SITE_ADDRESS=https://... adds the version switcher)
-	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+	$(BIN)/python -m sphinx -W --keep-going -d build/doctrees docs build/docs
 	@echo "the site begins at build/docs/index.html"
 
 # A browser prints the note; the PDF is not committed.
@@ -190,7 +190,7 @@ $(BIN)/python:
 	$(CHECK_PYTHON)
 	@echo "Setting up an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	$(PIP) "pip>=25.1" "setuptools>=77" "Cython>=3.1"
+	$(PIP) -q "pip>=25.1" "setuptools>=77" "Cython>=3.1"
 
 # This is a separate make, because the installation before it may have compiled everything already.
 compiled: $(BIN)/python
@@ -203,9 +203,9 @@ $(VENV)/compiled: $(SOURCES)
 # Compilation comes before installation, because pip hides its output. Extras are installed under the project's name,
 # which leaves the installed project as it is.
 $(VENV)/installed: $(BIN)/python $(METADATA)
-	@echo "Compiling the kernels for each SIMD level, once: one to three minutes on two processors"
+	@echo "Compiling the kernels for each SIMD level, once: about a minute on two processors"
 	$(BIN)/python setup.py -q build_ext --inplace
-	$(PIP) --no-build-isolation -e .
+	$(PIP) -q --no-build-isolation -e .
 	@touch $@ $(VENV)/compiled
 
 $(VENV)/train: $(VENV)/installed

@@ -25,11 +25,17 @@ import pytest
 import runtime_variables
 from plrank_fast import build_info
 from plrank_fast._core.runtime import threads as _threads
+from verdict import Verdict
 
 # A shell ignores SIGINT for tests that it starts in the background, and every process that they start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 OTHER_COSTS = os.environ.get("PLRANK_FAST_OTHER_COSTS") == "1"
+
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):  # of a process that shares the tests out, or runs them all
+        config.pluginmanager.register(Verdict(config.pluginmanager))
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,69 @@
+"""What the terminal shows of a run of all tests."""
+
+from types import SimpleNamespace
+
+import pytest
+
+from verdict import NUMBERS, Verdict
+
+
+class Terminal:
+    """A terminal that keeps its lines, and the plugin manager that has it."""
+
+    def __init__(self):
+        self.lines = []
+
+    def get_plugin(self, name):
+        return self if name == "terminalreporter" else None
+
+    def ensure_newline(self):
+        pass
+
+    def write_line(self, line, **markup):
+        self.lines.append(line)
+
+
+def after(failing, folders=(*NUMBERS, "commands")):
+    """Return the lines after a test in each folder, of which some fail."""
+    terminal = Terminal()
+    verdict = Verdict(terminal)
+    for folder in folders:
+        crash = SimpleNamespace(message="assert 1 == 2\n  more")
+        longrepr = SimpleNamespace(reprcrash=crash) if folder == "hand" else "text"
+        report = SimpleNamespace(
+            nodeid=f"tests/{folder}/test_x.py::test_y", failed=folder in failing, longrepr=longrepr, when="setup"
+        )
+        verdict.pytest_runtest_logreport(report)
+    verdict.pytest_terminal_summary(terminal)
+    return terminal.lines
+
+
+@pytest.mark.parametrize(
+    ("failing", "lines"),
+    [
+        ((), ["All tests passed: this build can be used."]),
+        (
+            ("commands",),
+            [
+                "FAILED tests/commands/test_x.py::test_y: setup",
+                "The results are right and can be used. Failures concern commands.",
+            ],
+        ),
+        (
+            ("hand", "commands"),
+            [
+                "FAILED tests/hand/test_x.py::test_y: assert 1 == 2",
+                "FAILED tests/commands/test_x.py::test_y: setup",
+                "Do not use this build: tests of its results failed, in hand.",
+            ],
+        ),
+    ],
+)
+def test_failures_and_the_end(failing, lines):
+    """Mutants: failures kept for the end; any failure, or none, taken for wrong results."""
+    assert after(failing) == lines
+
+
+def test_no_verdict_on_some_of_the_tests():
+    """Mutant: a build that passes the tests of one folder can be used."""
+    assert after((), folders=("hand", "commands")) == []
