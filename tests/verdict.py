@@ -18,7 +18,7 @@ class Verdict:
             crash = getattr(report.longrepr, "reprcrash", None)
             message = crash.message.partition("\n")[0] if crash else report.when
             terminal = self.pluginmanager.get_plugin("terminalreporter")
-            terminal.ensure_newline()
+            terminal.write_line("")  # ends the row of dots
             terminal.write_line(f"FAILED {report.nodeid}: {message}", red=True)
 
     def pytest_terminal_summary(self, terminalreporter):

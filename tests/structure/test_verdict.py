@@ -1,4 +1,4 @@
-"""What the terminal shows of a run of all tests."""
+"""The terminal during a run of all tests, and at its end."""
 
 from types import SimpleNamespace
 
@@ -16,11 +16,8 @@ class Terminal:
     def get_plugin(self, name):
         return self if name == "terminalreporter" else None
 
-    def ensure_newline(self):
-        pass
-
     def write_line(self, line, **markup):
-        self.lines.append(line)
+        self.lines += [line] if line else []
 
 
 def after(failing, folders=(*NUMBERS, "commands")):
