@@ -115,17 +115,21 @@ cdef double ideal_dcg_of_query(
     """Return the DCG of the best ranking: the highest gain at the rank of the highest weight; none is negative."""
     cdef double total = 0.0
     cdef bint descending = True
-    cdef intp_t k
-    rank_query(query.relevance, query.n_items, cutoff, gains, items)
+    cdef intp_t d, k
+    for d in range(query.n_items):
+        gains[d] = -query.relevance[d]
+        items[d] = <int32_t>d
+    if 0 < cutoff < query.n_items:
+        select_smallest(gains, items, query.n_items, cutoff)
+    sort_pairs(gains, items, cutoff)
     for k in range(cutoff):
-        gains[k] = query.relevance[items[k]]
         weights[k] = -query.rank_weights[k]
         items[k] = <int32_t>k
         descending = descending and (k == 0 or weights[k] >= weights[k - 1])
     if not descending:
         sort_pairs(weights, items, cutoff)
     for k in range(cutoff):
-        total -= weights[k] * gains[k]
+        total += weights[k] * gains[k]
     return total
 
 
