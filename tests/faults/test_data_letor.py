@@ -249,6 +249,7 @@ def test_string_qids(tmp_path):
         load_letor(path)
     with pytest.raises(ValueError, match=r"line 1: qid must be a whole number .*'-7'; pass string_qids=True"):
         load_letor(written(tmp_path, b"1 qid:-7\n"))
+    assert load_letor(written(tmp_path, b"1 qid:7#a 1:1\n")).features.tolist() == [[0]]  # a number ends before it
     data = load_letor(written(tmp_path, text.encode()), string_qids=True)
     assert data.query_ids.tolist() == ["q-7", "01", "1", "caf\u00e9:#no#n", "caf\u00e9:2"]
     assert data.offsets.tolist() == [0, 2, 3, 4, 5, 6]
