@@ -91,7 +91,7 @@ def files_read(path: Path) -> frozenset[Path]:
 def kernel_sources(path: Path) -> list[str]:
     """Return the kernel sources of a module: for each header that it names, the one beside it, or all in its folder.
 
-    A header in a folder of its own, such as ``gradients/exact/exact.h``, stands for the whole folder.
+    A header in a folder of its own, such as ``sampling/groups/group_samplers.h``, stands for the whole folder.
     """
     found: list[Path] = []
     for name in re.findall(r'^cdef extern from "([\w/]+\.h)"', path.read_text(), re.MULTILINE):

@@ -1,9 +1,11 @@
 """The structure of the package is that of the map in ``plrank_fast/_core/__init__.py``."""
 
 import ast
+import collections
 import importlib
 import inspect
 import re
+import runpy
 from pathlib import Path
 
 import pytest
@@ -147,13 +149,18 @@ def test_one_driver_of_batches():
     assert not [name for name, path in cython_files() if "prange(" in path.read_text()]
 
 
-def test_kernel_headers_hold_no_state():
-    """Tables that are filled at import stand in one source file, not in every one that includes a header.
+def test_kernel_headers_hold_no_state(monkeypatch):
+    """Tables that are filled at import are compiled once per level: a header with one has a single reader.
 
-    Mutant: the table of exponential arrivals in ``arrival_profile.h``.
+    Mutant: the table of exponential arrivals in ``vector_math.h``.
     """
     state = re.compile(r"^static (?!const\b)[^(\n]*[;=]", re.MULTILINE)
-    assert not [path.name for path in KERNELS.rglob("*.h") if state.search(path.read_text())]
+    monkeypatch.chdir(ROOT)
+    setup = runpy.run_path("setup.py")
+    read = collections.Counter(header for path in setup["KERNELS"].rglob("*.c") for header in setup["files_read"](path))
+    headers = [path for path in setup["KERNELS"].rglob("*.h") if state.search(path.read_text())]
+    assert {path.parent.name for path in headers} == {"exact"}
+    assert {read[path] for path in headers} == {1}
 
 
 def test_reading_order_of_the_exact_kernel():

@@ -2,14 +2,293 @@
 #ifndef PLR_ARRIVAL_POLYNOMIALS_H
 #define PLR_ARRIVAL_POLYNOMIALS_H
 
-#include "gradients/exact/exact_panel.h"
+#include <math.h>
 
-#define exponential_arrivals ISA(exponential_arrivals)
-#define normal_arrivals ISA(normal_arrivals)
+#include "gradients/exact/exact_panel.h"
+#include "gradients/exact/power_sums.h"
+#include "gradients/exact/truncated_product.h"
+
+#define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
+#define FEWEST_SMALL 5  /* quartets from which on power sums are cheaper than products */
+#define BANDED_FROM 32  /* rank weights from which on searching for negligible coefficients pays */
+
+/* ----------------------------------------------------------------------------------------------- single items */
+
+PLR_INLINE void find_exponential_odds(panel *p, lanes t)
+{
+    const intptr_t n_items = QUARTET * p->items.quartets;
+    const double *w = p->items.w;
+    if (last_lane(&t) < LARGEST_EXPONENT) { /* w <= 1, so e^(w t) cannot overflow */
+        for (intptr_t j = 0; j < n_items; j++)
+            p->at.odds[j] = vec_expm1(w[j] * t);
+    } else {
+        for (intptr_t j = 0; j < n_items; j++)
+            p->at.odds[j] = exponential_odds(w[j], t);
+    }
+    for (intptr_t j = 0; j < p->proxies.count; j++)
+        p->at.proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
+}
+
+/* Find the light quartets at these times: early nodes have more of them than the panel's last. */
+PLR_INLINE void find_light(const panel *p, node_vector *node)
+{
+    const item_block *items = &p->items;
+    const lanes *odds = p->at.odds;
+    intptr_t begin = items->light_begin, end = items->light_end;
+    double weight = items->light_weight;
+    while (begin > 0 && largest_of_quartet(odds + QUARTET * (begin - 1)) <= p->ranks.upward_limit) {
+        begin--;
+        for (int n = 0; n < QUARTET; n++)
+            weight += items->w[QUARTET * begin + n];
+    }
+    while (end < items->quartets && largest_of_quartet(odds + QUARTET * end) <= p->ranks.upward_limit) {
+        for (int n = 0; n < QUARTET; n++)
+            weight += items->w[QUARTET * end + n];
+        end++;
+    }
+    node->light_begin = begin;
+    node->light_end = end;
+    node->light_weight = weight;
+}
+
+/* ------------------------------------------------------------------------------- which coefficients matter */
+
+/* Return the smallest odds of a downward division; infinite if there is none. */
+PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
+{
+    const intptr_t n_items = QUARTET * p->items.quartets;
+    const double limit = p->ranks.upward_limit;
+    lanes smallest = vec_all(INFINITY);
+    for (intptr_t j = 0; j < n_items; j++) {
+        if (j == QUARTET * node->light_begin)
+            j = QUARTET * node->light_end;
+        if (j == n_items)
+            break;
+        const lanes odds = p->at.odds[j];
+        smallest = vec_select((odds >= limit) & (odds < smallest), odds, smallest);
+    }
+    double least = INFINITY;
+    for (int lane = 0; lane < PLR_LANES; lane++)
+        least = smaller(least, smallest[lane]);
+    return least;
+}
+
+/* Return how far below the expected number of arrivals the coefficients of P may be omitted. Upward recurrences with
+ * odds up to r amplify an error of P_m by r^(top-m), so P(N <= m) r^(top-m) must be below e^-nats, where P(N <= mean -
+ * x) is at most exp(-x^2 / (2 variance + 2 x / 3)) (Bernstein) and at most exp(-x^2 / (2 mean)). */
+PLR_INLINE double reach_below(double mean, double variance, double nats, double top, double log_r)
+{
+    const double wanted = nats + larger(0, top - mean) * log_r, slope = wanted / 3 + variance * log_r;
+    const double left = 1 - 2 * log_r / 3;
+    const double bernstein = left > 0 ? (slope + sqrt(slope * slope + 2 * left * variance * wanted)) / left : INFINITY;
+    const double of_mean = mean * log_r + sqrt(mean * mean * log_r * log_r + 2 * mean * wanted);
+    return smaller(bernstein, of_mean);
+}
+
+/* Find the coefficients of P, low to high, outside which its mass is negligible at 2^-bits, from the first node to the
+ * last. */
+PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
+{
+    lanes arrivals = {0}, variance = {0};
+    double largest = 1;
+    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
+        lanes q = 1.0 / (1.0 + p->at.odds[j]), chance = p->at.odds[j] * q;
+        arrivals += chance;
+        variance += chance * q;
+        largest = larger(largest, last_lane(p->at.odds + j));
+    }
+    for (intptr_t j = 0; j < p->proxies.count; j++) {
+        lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
+        arrivals += chance;
+        variance += chance * q;
+    }
+    const double nats = M_LN2 * p->ranks.bits, log_r = log(smaller(largest, p->ranks.upward_limit));
+    const double reach_above = nats / 3 + sqrt(nats * nats / 9 + 2 * nats * last_lane(&variance));
+    const double above = last_lane(&arrivals) + reach_above;
+    *high = above + 2 < (double)*high ? (intptr_t)(above + 2) : *high;
+    const double top = (double)(*high < p->ranks.K ? *high : p->ranks.K);
+    const double below = arrivals[0] - reach_below(arrivals[0], variance[0], nats, top, log_r);
+    *low = below > 1 ? (intptr_t)below - 1 : 0;
+}
+
+/* Find the coefficients that divisions need: K for upward ones, and for downward ones as many more as it takes for the
+ * start of the recurrence to become negligible. */
+PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
+{
+    const rank_block *ranks = &p->ranks;
+    const intptr_t K = ranks->K, n_items = QUARTET * p->items.quartets;
+    const intptr_t most = p->proxies.count ? ranks->most_coefficients : n_items;
+    const double smallest = smallest_heavy_odds(p, node);
+    intptr_t low = 0, high = K;
+    if (smallest < INFINITY)
+        high = ranks->divide_all ? n_items + 1 : K + 1 + series_terms(1 / smallest, ranks->bits, most);
+    if (high > most + 1)
+        high = most + 1;
+    if (K >= BANDED_FROM || high > K + BANDED_FROM)
+        find_band(p, &low, &high);
+    if (high > ranks->most_coefficients)
+        high = ranks->most_coefficients;
+    node->low = low;
+    node->high = high;
+    node->top = high < K ? high : K;
+}
+
+/* ---------------------------------------------------------------------------------------------- P and B */
+
+/* Return the product of q over light items, whose odds are known; 0 where it underflows. */
+PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
+{
+    lanes inverse[QUARTET];
+    for (int n = 0; n < QUARTET; n++)
+        inverse[n] = vec_all(1);
+    for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
+        for (int n = 0; n < QUARTET; n++)
+            inverse[n] *= 1.0 + p->at.odds[QUARTET * quartet + n];
+    return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
+}
+
+/* Set P = B = 0 except for the constant of P. If the probability that no light item has arrived is far from underflow,
+ * it is the constant, and the factors of light items are 1 + r z (monic, the result); otherwise they are q + p z. */
+PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int normal)
+{
+    const double weight = node->light_weight + p->proxies.weight;
+    const lanes silence = normal ? normal_silence(p, node) : vec_exp_flush(-weight * node->time);
+    /* compressed panels are built to be far from underflow */
+    const int monic = normal ? last_lane(&silence) > exp(-LARGEST_SILENCE)
+                             : p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE;
+    lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    for (intptr_t m = -MARGIN; m < node->high; m++)
+        P[m] = B[m] = (lanes){0};
+    P[0] = monic ? silence : vec_all(1);
+    return monic;
+}
+
+typedef struct {
+    intptr_t begin, end;
+} quartet_range;
+
+/* Find the quartets that enter P through power sums: those in which all odds are small, if there are enough. */
+PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
+{
+    intptr_t begin = node->light_begin, end = node->light_end;
+    while (begin < end && largest_of_quartet(p->at.odds + QUARTET * begin) > SMALL)
+        begin++;
+    while (begin < end && largest_of_quartet(p->at.odds + QUARTET * (end - 1)) > SMALL)
+        end--;
+    if (end - begin < FEWEST_SMALL)
+        begin = end;
+    return (quartet_range){begin, end};
+}
+
+/* Multiply P, so far a constant, by the factors of small quartets and proxies. Returns the number of terms of b, which
+ * enter B when P is complete. */
+PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_range small, const int normal)
+{
+    const item_block *items = &p->items;
+    const node_workspace *at = &p->at;
+    const intptr_t coefficients = node->high;
+    intptr_t border = items->relevant < small.begin ? small.begin : items->relevant;
+    border = border > small.end ? small.end : border;
+    for (intptr_t i = 0; i < coefficients; i++)
+        at->s[i] = at->b[i] = (lanes){0};
+    const intptr_t first = QUARTET * small.begin, middle = QUARTET * border, last = QUARTET * small.end;
+    const summed_items relevant = {.count = middle - first, .odds = at->odds + first, .hazard = at->hazard + first,
+                                   .w = items->w + first, .rho = items->rho + first};
+    const summed_items irrelevant = {.count = last - middle, .odds = at->odds + middle};
+    intptr_t terms = add_power_sums(p, relevant, 1, normal, coefficients);
+    const intptr_t all_terms = add_power_sums(p, irrelevant, 0, normal, coefficients);
+    if (p->proxies.count) {
+        const summed_items proxies = {.count = p->proxies.count, .odds = at->proxy_odds, .mass = p->proxies.mass,
+                                      .rho_mass = p->proxies.rho_mass};
+        const intptr_t more = add_power_sums(p, proxies, 1, 0, coefficients);
+        terms = more > terms ? more : terms;
+    }
+    multiply_by_power_sums(at->P, at->s, terms > all_terms ? terms : all_terms, coefficients);
+    return terms;
+}
+
+/* Multiply P and B by the factors of all quartets except the small ones; `top` is the highest coefficient that is not
+ * 0. Low coefficients that no later factor moves into the band are omitted. */
+PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_range small, intptr_t top, int monic,
+                                  const int normal)
+{
+    const item_block *items = &p->items;
+    const intptr_t coefficients = node->high, low = node->low;
+    intptr_t left = items->quartets - (small.end - small.begin);
+    for (intptr_t quartet = items->quartets - 1; quartet >= 0; quartet--) {
+        if (quartet >= small.begin && quartet < small.end) {
+            quartet = small.begin;
+            continue;
+        }
+        if (cancellation_requested(p->cancellation, (double)coefficients))
+            return;
+        left--;
+        top = top + QUARTET < coefficients - 1 ? top + QUARTET : coefficients - 1;
+        const intptr_t bottom = low > QUARTET * left ? low - QUARTET * left : 0;
+        const int light = monic && quartet >= node->light_begin && quartet < node->light_end;
+        if (quartet >= items->relevant) {
+            if (light)
+                include_quartet(p, quartet, bottom, top, 1, 0, normal);
+            else
+                include_quartet(p, quartet, bottom, top, 0, 0, normal);
+        } else {
+            if (light)
+                include_quartet(p, quartet, bottom, top, 1, 1, normal);
+            else
+                include_quartet(p, quartet, bottom, top, 0, 1, normal);
+        }
+    }
+}
+
+/* Compute P and B from the odds. */
+PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int normal)
+{
+    find_light(p, node);
+    find_coefficients(p, node);
+    if (node->low >= p->ranks.K)
+        return;
+    const node_vector here = *node; /* a copy that cannot be aliased */
+    const int monic = start_polynomials(p, &here, normal);
+    quartet_range small = {p->items.relevant, p->items.relevant};
+    if (monic)
+        small = find_small(p, &here);
+    intptr_t terms = 0, top = 0;
+    if (small.begin < small.end || p->proxies.count) {
+        terms = multiply_small(p, &here, small, normal);
+        top = here.high - 1;
+    }
+    multiply_quartets(p, &here, small, top, monic, normal);
+    if (!p->cancellation->requested)
+        add_shares(p->at.B, p->at.P, p->at.b, terms, here.low, here.high);
+}
 
 /* Compute the odds of each item and the coefficients of P and B that matter at node->time; set the rest of *node, which
  * has no coefficients if all ranks are filled by then. */
-void exponential_arrivals(panel *p, node_vector *node);
-void normal_arrivals(panel *p, node_vector *node);
+static void exponential_arrivals(panel *p, node_vector *node)
+{
+    find_exponential_odds(p, node->time);
+    arrival_polynomials(p, node, 0);
+}
+
+/* Compute odds and hazards. */
+PLR_INLINE void find_normal_odds(panel *p, lanes t)
+{
+    const double certain = sqrt(2 * LARGEST_EXPONENT); /* sigmas at which q is about e^-700 */
+    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
+        lanes y = p->items.position[j] + t, density;
+        y = vec_select(y < certain, y, vec_all(certain));
+        const lanes tail = vec_normal_tail(vec_abs(y), &density);
+        const int_lanes early = y < 0.0;
+        const lanes inverse_q = 1.0 / vec_select(early, 1.0 - tail, tail);
+        p->at.odds[j] = vec_select(early, tail, 1.0 - tail) * inverse_q;
+        p->at.hazard[j] = density * inverse_q;
+    }
+}
+
+static void normal_arrivals(panel *p, node_vector *node)
+{
+    find_normal_odds(p, node->time);
+    arrival_polynomials(p, node, 1);
+}
 
 #endif

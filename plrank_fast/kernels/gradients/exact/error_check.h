@@ -2,6 +2,9 @@
 #ifndef PLR_ERROR_CHECK_H
 #define PLR_ERROR_CHECK_H
 
+#include <float.h>
+#include <math.h>
+
 #include "gradients/exact/exact_problem.h"
 
 /* Magnitudes of rank weights and relevance, which bound the gradient and its errors. */
@@ -22,11 +25,109 @@ typedef struct {
     double bound, certain, guaranteed[INTEGRALS];
 } error_ratios;
 
-#define first_tolerances ISA(first_tolerances)
-#define check_errors ISA(check_errors)
+#define LEAST_NORM 1e-3 /* of max |theta| max |rho|: the error bound is relative to at least this */
+#define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry; K times for products */
 
-/* Return the tolerances of the first attempt. */
-tolerances first_tolerances(const exact_query *query, const problem_shape *shape);
-error_ratios check_errors(exact_problem *problem, const problem_shape *shape);
+/* The least norm to which the error bound is relative. */
+static double floor_of_norm(const problem_shape *shape)
+{
+    return LEAST_NORM * shape->largest_theta * shape->largest_rho;
+}
+
+/* The part of the tolerance that is for quadrature, ends and borders. */
+static double rtol_of_plans(const exact_query *query)
+{
+    return (1 - SHARE_OF_SERIES) * query->rtol;
+}
+
+static double guaranteed_of_value(const exact_query *query, const problem_shape *shape)
+{
+    return rtol_of_plans(query) * shape->sum_theta * shape->largest_rho;
+}
+
+/* Return the tolerances of the first attempt. An item that arrives when the last rank is filled gains about the mean
+ * rank weight, so the norm of the gradient is about mean_theta times its flux then, and the norm of the Hessian
+ * diagonal half of that. Items that leave a panel early and those that enter late share what is for borders. */
+static tolerances first_tolerances(const exact_query *query, const problem_shape *shape)
+{
+    const double R = shape->variation * shape->range_of_rho, least = rtol_of_plans(query) * floor_of_norm(shape);
+    const double forecast = rtol_of_plans(query) * shape->mean_theta, border = SHARE_OF_ENDS / 2;
+    tolerances first = {.R = R, .unit = shape->unit};
+    first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
+    first.product = query->direction != NULL;
+    first.cut = smaller(border * least / R / losses_of(first.derivatives), border);
+    first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
+    first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - SHARE_OF_ENDS) * least;
+    first.per_flux[OF_GRADIENT] = forecast;
+    first.per_flux[OF_HESSIAN] = first.product ? 0 : forecast / 2; /* a product may be 0 */
+    return first;
+}
+
+typedef struct {
+    double sum, square;
+} entry_sums;
+
+static void sum_block_of_entries(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const item_range items = block_of_list(problem->query->D, block);
+    const double *entries = problem->checked;
+    lanes sums = {0}, squares = {0};
+    intptr_t j = items.begin;
+    for (; j + PLR_LANES <= items.end; j += PLR_LANES) {
+        const lanes g = vec_load(entries + j);
+        sums += g;
+        squares += g * g;
+    }
+    block_sums all = {{vec_sum(sums), vec_sum(squares)}};
+    for (; j < items.end; j++) {
+        all.sum[0] += entries[j];
+        all.sum[1] += entries[j] * entries[j];
+    }
+    problem->of_block[block] = all;
+    (void)thread;
+}
+
+static entry_sums sum_entries(exact_problem *problem, const double *entries)
+{
+    problem->checked = entries;
+    const block_sums all = sum_over_list(problem, sum_block_of_entries);
+    return (entry_sums){all.sum[0], all.sum[1]};
+}
+
+/* Compare an integral's errors with what the guarantee allows. */
+static void check_bound(const exact_problem *problem, int integral, double guaranteed, error_ratios *errors)
+{
+    errors->guaranteed[integral] = guaranteed;
+    errors->bound = larger(errors->bound, problem->error[integral] / guaranteed);
+}
+
+static void check_entries(exact_problem *problem, const problem_shape *shape, int integral, const double *entries,
+                          error_ratios *errors)
+{
+    const exact_query *query = problem->query;
+    const entry_sums sums = sum_entries(problem, entries);
+    const double guaranteed = rtol_of_plans(query) * larger(sqrt(sums.square), floor_of_norm(shape));
+    const double steps = integral == OF_HESSIAN && query->direction ? (double)problem->K : 1; /* of a product */
+    const double rounding = steps * ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
+    check_bound(problem, integral, guaranteed, errors);
+    errors->certain = larger(errors->certain, rounding / guaranteed);
+    if (integral == OF_GRADIENT || query->direction) {
+        const double off = sums.sum - (integral == OF_GRADIENT ? shape->sum : 0);
+        errors->certain = larger(errors->certain, fabs(off) / sqrt((double)query->D) / guaranteed);
+    }
+}
+
+static error_ratios check_errors(exact_problem *problem, const problem_shape *shape)
+{
+    const exact_query *query = problem->query;
+    error_ratios errors = {0};
+    check_bound(problem, OF_VALUE, guaranteed_of_value(query, shape), &errors);
+    if (query->gradient)
+        check_entries(problem, shape, OF_GRADIENT, query->gradient, &errors);
+    if (query->hessian)
+        check_entries(problem, shape, OF_HESSIAN, query->hessian, &errors);
+    return errors;
+}
 
 #endif

@@ -3,7 +3,8 @@
 #include <math.h>
 
 #include "gradients/exact/error_check.h"
-#include "gradients/exact/exact_panels.h"
+#include "gradients/exact/exponential_panels.h"
+#include "gradients/exact/normal_panels.h"
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */

@@ -1,5 +1,6 @@
 /* Exact expected metric under Plackett-Luce, its gradient and Hessian diagonal, by quadrature over arrival times.
  *
+ * The kernel is one translation unit, exact.c, which includes all other files; their functions are static.
  * The files of the kernel in reading order, from scores to nodes to sums over nodes (docs/numerics.md explains them):
  *
  *     exact_query           inputs and outputs of one query

@@ -15,17 +15,4 @@
  * third powers of w t, at most e^600, must be negligible. */
 #define WIDEST 30.0
 
-#define integrate_exponential ISA(integrate_exponential)
-#define integrate_normal ISA(integrate_normal)
-#define integrate_compressed ISA(integrate_compressed)
-
-/* Add the integrals to the outputs of the query and to problem->value, to within problem->tolerance, with exponential
- * and with normal arrival times. */
-void integrate_exponential(exact_problem *problem);
-void integrate_normal(exact_problem *problem);
-/* Replace integrate_exponential for a long list: light items by proxies, the others one by one. Returns 0, and does
- * nothing, if compression does not apply: short lists, gaps between the scores, few light items, rank probabilities,
- * products with the Hessian. */
-int integrate_compressed(exact_problem *problem);
-
 #endif

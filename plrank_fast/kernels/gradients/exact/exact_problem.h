@@ -2,8 +2,10 @@
 #ifndef PLR_EXACT_PROBLEM_H
 #define PLR_EXACT_PROBLEM_H
 
-#include "gradients/exact/exact_query.h"
+#include <math.h>
+
 #include "gradients/exact/exact_panel.h"
+#include "gradients/exact/exact_query.h"
 #include "gradients/exact/list_blocks.h"
 #include "gradients/exact/normal_plan.h"
 #include "gradients/exact/rank_probabilities.h"
@@ -53,41 +55,286 @@ typedef struct {
     double total, irrelevant; /* irrelevant: number of items */
 } relevance_sums;
 
-#define lay_out_problem ISA(lay_out_problem)
-#define lay_out_panel ISA(lay_out_panel)
-#define exact_workspace_bytes ISA(exact_workspace_bytes)
-#define set_ranks ISA(set_ranks)
-#define gains_of_panel ISA(gains_of_panel)
-#define tolerances_of_plan ISA(tolerances_of_plan)
-#define add_errors ISA(add_errors)
-#define sort_scores ISA(sort_scores)
-#define sum_relevance ISA(sum_relevance)
-#define pass_over_list ISA(pass_over_list)
-#define sum_over_list ISA(sum_over_list)
+#define LINE 64 /* bytes of a cache line */
+#define TO_SPARE (SHARE_OF_SERIES / DBL_EPSILON) /* powers of odds upwards, times the accuracy */
+
+/* ------------------------------------------------------------------------------------------------ workspace */
+
+static void *carve(char **free_memory, size_t bytes)
+{
+    char *block = *free_memory;
+    *free_memory += (bytes + LINE - 1) / LINE * LINE;
+    return block;
+}
+
+static double *carve_reals(char **free_memory, size_t n)
+{
+    return (double *)carve(free_memory, n * sizeof(double));
+}
+
+static intptr_t *carve_indices(char **free_memory, size_t n)
+{
+    return (intptr_t *)carve(free_memory, n * sizeof(intptr_t));
+}
+
+static lanes *carve_vectors(char **free_memory, size_t n)
+{
+    return (lanes *)carve(free_memory, n * sizeof(lanes));
+}
+
+/* Return the most coefficients of P that are stored: a band ends a few standard deviations above the number of arrivals
+ * expected at the end of the plan, which is K plus a few times its square root. */
+static intptr_t most_coefficients(intptr_t D, intptr_t K)
+{
+    const intptr_t all = D + 2 * PLR_LANES + QUARTET, band = 8 * K + 2000;
+    return all < band ? all : band;
+}
+
+static void lay_out_items(exact_problem *problem, char **memory, size_t items)
+{
+    problem->w = carve_reals(memory, items);
+    problem->rho = carve_reals(memory, items);
+    problem->query_item = carve_indices(memory, items);
+    problem->key = carve_reals(memory, items);
+    problem->key_buffer = carve_reals(memory, items);
+    problem->rank_order = carve_indices(memory, items);
+    problem->order_buffer = carve_indices(memory, items);
+    item_block *ordered = &problem->panel.items;
+    ordered->w = carve_reals(memory, items);
+    ordered->rho = carve_reals(memory, items);
+    ordered->item = carve_indices(memory, items);
+    if (problem->purpose == PLR_EXACT_NORMAL)
+        ordered->position = carve_reals(memory, items);
+    if (problem->purpose == PLR_EXACT_PRODUCT)
+        ordered->direction = carve_reals(memory, items);
+}
+
+static void lay_out_ranks(exact_problem *problem, char **memory, intptr_t K)
+{
+    const size_t ranks = K + 2 * MARGIN + 2;
+    double **weights[] = {&problem->theta, &problem->delta, &problem->panel_theta, &problem->panel_delta};
+    for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
+        *weights[i] = carve_reals(memory, ranks);
+}
+
+static void lay_out_plans(exact_problem *problem, char **memory)
+{
+    problem->histogram = carve(memory, sizeof(score_histogram));
+    problem->panel.plan = carve(memory, sizeof(quadrature_plan));
+}
+
+static void lay_out_sums(exact_problem *problem, char **memory, size_t items)
+{
+    node_sums *sums = &problem->panel.sums;
+    sums->gradient = carve_vectors(memory, items);
+    sums->hessian = carve_vectors(memory, items);
+}
+
+static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **memory, size_t items, size_t coefficients)
+{
+    at->odds = carve_vectors(memory, items);
+    lanes **series[] = {&at->y, &at->c, &at->e, &at->s, &at->b};
+    for (size_t i = 0; i < sizeof series / sizeof *series; i++)
+        *series[i] = carve_vectors(memory, coefficients);
+    at->P = carve_vectors(memory, coefficients) + MARGIN;
+    at->B = carve_vectors(memory, coefficients) + MARGIN;
+    if (problem->purpose == PLR_EXACT_NORMAL)
+        at->hazard = carve_vectors(memory, items);
+    lanes **more[] = {&at->V, &at->W, &at->A, &at->n, &at->f, &at->g, &at->h, &at->k};
+    for (size_t i = 0; i < sizeof more / sizeof *more && problem->purpose == PLR_EXACT_PRODUCT; i++)
+        *more[i] = carve_vectors(memory, coefficients) + MARGIN;
+    if (problem->longest >= COMPRESSED_FROM)
+        at->proxy_odds = carve_vectors(memory, MOST_PROXIES);
+}
+
+static void lay_out_proxies(exact_problem *problem, char **memory)
+{
+    proxy_items *proxies = &problem->panel.proxies;
+    node_sums *sums = &problem->panel.sums;
+    problem->octaves = carve(memory, blocks_of_list(problem->longest) * sizeof(octave_sums));
+    problem->polynomials = carve(memory, sizeof(proxy_polynomials));
+    double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &problem->proxy_zeroth, &problem->proxy_first};
+    for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
+        *reals[i] = carve_reals(memory, MOST_PROXIES);
+    sums->proxy_gradient = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
+    sums->proxy_hessian = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
+}
+
+static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficients)
+{
+    enum { VECTORS = MOST_NODES / PLR_LANES };
+    kept_nodes *kept = &problem->kept;
+    kept->coefficients = coefficients;
+    kept->most_sums = QUARTET * (problem->most_ranks + 1);
+    kept->nodes = carve(memory, VECTORS * sizeof(kept_node));
+    kept->P = carve_vectors(memory, VECTORS * coefficients);
+    kept->sums = carve_vectors(memory, problem->loop_of_panel.n_threads * kept->most_sums);
+}
+
+/* Lay out the arrays that are as long as a panel again, for panels of up to n of the D items, so that the used memory
+ * is contiguous. Returns its end. */
+static char *lay_out_panel(exact_problem *problem, intptr_t n)
+{
+    char *memory = problem->room;
+    const size_t items = n + 2 * PLR_LANES + QUARTET;
+    const size_t coefficients = most_coefficients(problem->longest, problem->most_ranks) + 2 * MARGIN;
+    lay_out_items(problem, &memory, items);
+    lay_out_sums(problem, &memory, items);
+    for (int i = 0; i < problem->loop_of_panel.n_threads; i++)
+        lay_out_nodes(problem, problem->side_by_side + i, &memory, items, coefficients);
+    problem->panel.at = problem->side_by_side[0];
+    if (problem->purpose == PLR_EXACT_PROBABILITIES)
+        lay_out_kept(problem, &memory, coefficients);
+    return memory;
+}
+
+/* Limit the threads that work on a panel, because each needs its own memory, a lot of it for a long panel. */
+static parallel_loop loop_with_room(parallel_loop loop, intptr_t D)
+{
+    const int wanted = threads_of(&loop), most = D <= LONGEST_SIDE_BY_SIDE ? MOST_SIDE_BY_SIDE : 1;
+    loop.n_threads = wanted < most ? wanted : most;
+    return loop;
+}
 
 /* Lay out the workspace of a problem of D items and K ranks in `memory` (on a cache line), for one of the purposes of
  * exact_query.h and the threads of the loop; clear all other members. Returns the size of the workspace. */
-size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose, parallel_loop loop);
-size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads);
-/* Lay out the arrays that are as long as a panel again, for panels of up to n of the D items, so that the used memory
- * is contiguous. Returns its end. */
-char *lay_out_panel(exact_problem *problem, intptr_t n);
+static size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose, parallel_loop
+                              loop)
+{
+    char *const start = memory;
+    memset(problem, 0, sizeof *problem);
+    problem->longest = D;
+    problem->most_ranks = K;
+    problem->purpose = purpose;
+    problem->loop_of_panel = loop_with_room(loop, D);
+    problem->panel.loop = &problem->loop_of_panel;
+    problem->panel.side_by_side = problem->side_by_side;
+    lay_out_ranks(problem, &memory, K);
+    lay_out_plans(problem, &memory);
+    if (D >= COMPRESSED_FROM)
+        lay_out_proxies(problem, &memory);
+    problem->of_block = carve(&memory, blocks_of_list(D) * sizeof(block_sums));
+    problem->f = carve_reals(&memory, D + 2 * PLR_LANES);
+    problem->room = memory;
+    return lay_out_panel(problem, D) - start;
+}
+
+static void run_nothing(const parallel_loop *loop, loop_body body, void *argument, intptr_t n)
+{
+    (void)loop, (void)body, (void)argument, (void)n;
+}
+
+static size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
+{
+    const parallel_loop as_many = {run_nothing, n_threads, n_threads};
+    exact_problem problem;
+    return lay_out_problem(&problem, (char *)LINE, D, K < D ? K : D, purpose, as_many) + LINE;
+}
+
+/* ------------------------------------------------------------------------------------------ parts of panels */
+
+/* Copy K numbers, with MARGIN zeros on either side; return the first of them. */
+static const double *with_margins(double *to, const double *from, intptr_t K)
+{
+    memset(to, 0, (K + 2 * MARGIN) * sizeof(double));
+    return memcpy(to + MARGIN, from, K * sizeof(double));
+}
+
 /* Set the panel's ranks: K ranks after the first `arrived`, for n items, and the accuracy of the panel's plan. */
-void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy);
+static void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy)
+{
+    if (problem->query->direction) /* divisions by three factors in turn enlarge errors by about K^2 / 2 more */
+        accuracy /= (double)((K + 1) * (K + 1));
+    problem->panel.ranks = (rank_block){
+        .K = K,
+        .theta = with_margins(problem->panel_theta, problem->theta + arrived, K),
+        .delta = with_margins(problem->panel_delta, problem->delta + arrived, K),
+        .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * accuracy, 1.0 / (double)(K - 1))),
+        .downward_limit = pow(larger(1, TO_SPARE * accuracy), -1.0 / (double)n),
+        .bits = 11 - log2(accuracy),
+        .divide_all = n < 2 * K,
+        .most_coefficients = most_coefficients(problem->query->D, K),
+    };
+}
+
 /* Return the rank weights of a panel with K ranks after the first `arrived`. */
-panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K);
+static panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K)
+{
+    const int derivatives = problem->tolerance.derivatives, exposure = problem->query->exposure;
+    if (problem->query->probabilities)
+        return (panel_gains){.K = K, .sum_theta = 1};
+    const double *theta = problem->theta + arrived;
+    double sum = 0;
+    for (intptr_t k = 0; k < K; k++)
+        sum += fabs(theta[k]);
+    return (panel_gains){K, theta, problem->delta + arrived, sum, derivatives, exposure, problem->tolerance.product};
+}
+
 /* Return the errors allowed in the next plan of the attempt. Those of the value add up over the plans: each may take
- * half of what is left, the last one all of it, less a hundredth for what its end adds (normal_plan.c). */
-tolerances tolerances_of_plan(const exact_problem *problem, int last);
+ * half of what is left, the last one all of it, less a hundredth for what its end adds (normal_plan.h). */
+static tolerances tolerances_of_plan(const exact_problem *problem, int last)
+{
+    tolerances plan = problem->tolerance;
+    plan.allowed[OF_VALUE] = (last ? 0.99 : 0.5) * (plan.allowed[OF_VALUE] - problem->error[OF_VALUE]);
+    return plan;
+}
+
 /* Add the errors of a plan to those of the attempt. */
-void add_errors(exact_problem *problem, const double error[INTEGRALS]);
-/* Sort all items by descending score; return their scores, and leave their indices in problem->rank_order. */
-const double *sort_scores(exact_problem *problem);
-/* Sum over all items their relevance minus the common part, and count those for which it is 0. */
-relevance_sums sum_relevance(exact_problem *problem);
+static void add_errors(exact_problem *problem, const double error[INTEGRALS])
+{
+    for (int i = 0; i < INTEGRALS; i++)
+        problem->error[i] += error[i];
+    problem->plans++;
+}
+
 /* Run body(problem, block, thread) for each block of the list. */
-void pass_over_list(exact_problem *problem, loop_body body);
+static void pass_over_list(exact_problem *problem, loop_body body)
+{
+    run_loop(&problem->query->loop, body, problem, blocks_of_list(problem->query->D));
+}
+
 /* Run a pass whose body fills problem->of_block; return the sums over all blocks. */
-block_sums sum_over_list(exact_problem *problem, loop_body body);
+static block_sums sum_over_list(exact_problem *problem, loop_body body)
+{
+    pass_over_list(problem, body);
+    return sum_blocks(problem->of_block, blocks_of_list(problem->query->D));
+}
+
+static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const item_range items = block_of_list(problem->query->D, block);
+    lanes total = {0}, relevant = {0};
+    const lanes one = vec_all(1), zero = {0};
+    for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
+        const lanes given = vec_load_some(problem->query->relevance + j, items.end - j, problem->common);
+        const lanes rho = given - problem->common;
+        total += rho;
+        relevant += vec_keep(rho != zero, one);
+    }
+    const double irrelevant = (double)(items.end - items.begin) - vec_sum(relevant);
+    problem->of_block[block] = (block_sums){{vec_sum(total), irrelevant}};
+    (void)thread;
+}
+
+/* Sum over all items their relevance minus the common part, and count those for which it is 0. */
+static relevance_sums sum_relevance(exact_problem *problem)
+{
+    const block_sums all = sum_over_list(problem, sum_relevance_of_block);
+    return (relevance_sums){all.sum[0], all.sum[1]};
+}
+
+/* Sort all items by descending score; return their scores, and leave their indices in problem->rank_order. */
+static const double *sort_scores(exact_problem *problem)
+{
+    const exact_query *query = problem->query;
+    for (intptr_t j = 0; j < query->D; j++) {
+        problem->rank_order[j] = j;
+        problem->key[j] = query->scores[j];
+    }
+    sort_by_key(query->D, problem->key, problem->rank_order, problem->key_buffer, problem->order_buffer);
+    memcpy(problem->key_buffer, problem->key, query->D * sizeof(double));
+    return problem->key_buffer;
+}
 
 #endif

@@ -19,7 +19,12 @@
 #ifndef PLR_INTEGRAND_BOUND_H
 #define PLR_INTEGRAND_BOUND_H
 
+#include <float.h>
+#include <math.h>
+
+#include "gradients/exact/gauss_legendre.h"
 #include "gradients/exact/score_histogram.h"
+#include "simd/vector_math.h"
 
 #define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* of normal arrival times: 1 / sqrt(2 pi) */
 
@@ -42,10 +47,274 @@ typedef struct {
     double t0, scale, v_begin, v_length;
 } time_map;
 
-#define bound_rule ISA(bound_rule)
+#define POINTS 16        /* of half of the ellipse, or a multiple; the other half has the conjugate values */
+#define LEAST_ETA 0.2    /* for that number, and twice that with normal arrival times, whose peaks are narrower */
+
+typedef struct {
+    lanes real, imaginary;
+} complex_lanes;
+
+PLR_INLINE complex_lanes times(complex_lanes a, complex_lanes b)
+{
+    return (complex_lanes){a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
+}
+
+PLR_INLINE lanes square_of(complex_lanes a)
+{
+    return a.real * a.real + a.imaginary * a.imaginary;
+}
+
+/* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
+typedef struct {
+    complex_lanes t;
+    lanes slope;
+} ellipse_points;
+
+/* Place the vector of points from the given one on, of `count`. */
+PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int first, int count)
+{
+    const double wide = cosh(eta), high = sinh(eta);
+    lanes turns, cosine;
+    for (int lane = 0; lane < PLR_LANES; lane++)
+        turns[lane] = (first + lane + 0.5) / (2 * count);
+    const lanes sine = vec_sin_cos(turns, &cosine);
+    const complex_lanes x = {wide * cosine, high * sine}, along = {high * cosine, wide * sine};
+    const complex_lanes x2 = times(x, x);
+    const complex_lanes x4 = times(x2, x2);
+    const complex_lanes even = {SPREAD_1 + SPREAD_3 * x2.real + SPREAD_5 * x4.real,
+                                SPREAD_3 * x2.imaginary + SPREAD_5 * x4.imaginary};
+    const complex_lanes slope = {SPREAD_1 + 3 * SPREAD_3 * x2.real + 5 * SPREAD_5 * x4.real,
+                                 3 * SPREAD_3 * x2.imaginary + 5 * SPREAD_5 * x4.imaginary};
+    const complex_lanes spread = times(x, even);
+    const lanes v = map->v_begin + 0.5 * map->v_length * (1.0 + spread.real);
+    lanes cos_y, sin_y = vec_sin_cos(0.25 / M_PI * map->v_length * spread.imaginary, &cos_y);
+    const lanes grow = vec_exp(v), shrink = 1.0 / grow;
+    const lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 0.5 * (grow + shrink);
+    const complex_lanes sine_of = {sinh_v * cos_y, cosh_v * sin_y}, cosine_of = {cosh_v * cos_y, sinh_v * sin_y};
+    const complex_lanes shape = map->normal ? sine_of : times(sine_of, sine_of);
+    const lanes dv2 = square_of(slope) * square_of(along);
+    const lanes dt2 = square_of(cosine_of) * (map->normal ? vec_all(0.25) : square_of(sine_of)) * dv2;
+    return (ellipse_points){{map->t0 + map->scale * shape.real, map->scale * shape.imaginary},
+                            map->scale * map->v_length * vec_rough_sqrt(dt2)};
+}
+
+/* Sums over items. */
+typedef struct {
+    lanes log_C, arrivals, variance;
+    lanes relevant;               /* of |rho| h */
+    lanes own[INTEGRALS], others[INTEGRALS]; /* of the squared factors of Y and X in the derivatives */
+    lanes all, moving;            /* of h, and of |rho (1 - x)| h: only for a product with the Hessian */
+} item_sums;
+
+/* Limit the exponents of an item: beyond, it has arrived, or grows so much that no bound is of use. */
+PLR_INLINE lanes limited(lanes x)
+{
+    const double most = 0.5 * LARGEST_EXPONENT;
+    return vec_min_f64(vec_max_f64(x, vec_all(-most)), vec_all(most));
+}
+
+/* Return sin(b / 2)^2 to 1e-5, by the Taylor polynomial of sin(pi r), |r| <= 1/2. */
+PLR_INLINE lanes rough_squared_sine(lanes b)
+{
+    const double shift = 0x1.8p52;
+    const lanes turns = b * (0.5 / M_PI), r = turns - ((turns + shift) - shift), r2 = r * r;
+    const lanes sine = M_PI + r2 * (-5.16771278 + r2 * (2.55016404 + r2 * (-0.59926453 + r2 * 0.08214589)));
+    return r2 * sine * sine;
+}
+
+/* Magnitudes of an item at a complex time: of p and of p and q in sum, of its density, and the squares of the factors
+ * of Y in the gradient and in the Hessian diagonal. */
+typedef struct {
+    lanes p, both, density, first, second;
+} item_magnitudes;
+
+PLR_INLINE item_magnitudes exponential_item(double w, complex_lanes t)
+{
+    const lanes a = limited(w * t.real), b = limited(w * t.imaginary);
+    const lanes q = vec_rough_exp2(-M_LOG2E * a);
+    const lanes p = vec_rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
+    const complex_lanes second = {1.0 - 3.0 * a + a * a - b * b, b * (2.0 * a - 3.0)};
+    return (item_magnitudes){p, p + q, w * q, (1.0 - a) * (1.0 - a) + b * b, square_of(second)};
+}
+
+/* Return the probability of a normal variable above z, Re z >= 0, over e^(-z^2 / 2), to 1.3e-5, by Weideman's series
+ * for the error function (docs/numerics.md), summed for both parts at once. */
+PLR_INLINE complex_lanes rough_tail(complex_lanes z)
+{
+    static const double series[] = {-8.4800862e-5, -1.8021895e-4, 4.9836962e-4, 1.4282417e-3,
+                                    -2.3422658e-3, -0.01387978,   -6.2564108e-3, 0.11193483,
+                                    0.48204482,    1.1898904,     2.1253128,     2.9534215};
+    const double middle = 4.119534;
+    const lanes inverse2 = vec_rough_inverse(square_of((complex_lanes){middle + z.real, z.imaginary}));
+    const complex_lanes inverse = {(middle + z.real) * inverse2, -z.imaginary * inverse2};
+    const complex_lanes x = times((complex_lanes){middle - z.real, -z.imaginary}, inverse);
+    const lanes twice = 2.0 * x.real, size = square_of(x);
+    lanes before = {0}, sum = vec_all(series[0]);
+    for (int i = 1; i < (int)(sizeof series / sizeof *series); i++) {
+        const lanes next = series[i] + twice * sum - size * before;
+        before = sum;
+        sum = next;
+    }
+    const complex_lanes all = times((complex_lanes){sum - x.real * before, x.imaginary * before}, inverse);
+    return times((complex_lanes){all.real + DENSITY_AT_0, all.imaginary}, inverse);
+}
+
+PLR_INLINE item_magnitudes normal_item(complex_lanes y)
+{
+    const complex_lanes square = times(y, y), later = {vec_abs(y.real), y.imaginary};
+    const lanes decay = vec_rough_exp2(-M_LOG2E * limited(0.5 * square.real));
+    lanes cosine;
+    const lanes sine = vec_sin_cos(later.real * later.imaginary * (0.5 / M_PI), &cosine);
+    const complex_lanes tail = times((complex_lanes){decay * cosine, -decay * sine}, rough_tail(later));
+    const complex_lanes rest = {1.0 - tail.real, tail.imaginary}, second = {square.real - 1.0, square.imaginary};
+    const lanes less = vec_rough_sqrt(square_of(tail)), more = vec_rough_sqrt(square_of(rest));
+    return (item_magnitudes){vec_select(y.real > 0.0, more, less), more + less, DENSITY_AT_0 * decay, square_of(y),
+                             square_of(second)};
+}
+
+PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure,
+                               int product, int normal)
+{
+    item_sums sums = {{0}};
+    double w = 1;
+    for (int bin = 0; bin < histogram->bins; bin++, w *= exp(-1.0 / BINS_PER_NAT)) {
+        const double count = histogram->count[bin], square = histogram->squares[bin];
+        if (count == 0)
+            continue;
+        const complex_lanes y = {t.real - bin * (1.0 / BINS_PER_NAT), t.imaginary};
+        if (normal && vec_largest((y.imaginary - y.real) * (y.imaginary + y.real)) < -100) { /* certain to 1e-22 */
+            sums.arrivals += vec_keep(y.real > 0.0, vec_all(count));
+            continue;
+        }
+        const item_magnitudes item = normal ? normal_item(y) : exponential_item(w, t);
+        const lanes inverse = vec_rough_inverse(item.both), u = item.p * inverse, h = item.density * inverse;
+        sums.log_C += count * vec_rough_log(item.both);
+        sums.arrivals += count * u;
+        sums.variance += count * u * (1.0 - u);
+        sums.relevant += histogram->magnitudes[bin] * h;
+        if (derivatives == 0)
+            continue;
+        const lanes h2 = h * h;
+        sums.own[OF_GRADIENT] += square * h2 * (exposure ? vec_all(1) : item.first);
+        sums.others[OF_GRADIENT] += count * h2;
+        if (derivatives == 1)
+            continue;
+        sums.own[OF_HESSIAN] += square * h2 * item.second;
+        sums.others[OF_HESSIAN] += count * h2 * item.first;
+        if (product) {
+            sums.all += count * h;
+            sums.moving += histogram->magnitudes[bin] * h * vec_rough_sqrt(item.first);
+        }
+    }
+    return sums;
+}
+
+/* Return a bound of the largest probability of a number of arrivals, where two items, or three for a product, each of
+ * variance 1/4 or less are left out: e^-V I_0(V) <= 1 / sqrt(max(1 + 2 V, 2 pi V - 2.2)). */
+PLR_INLINE lanes largest_chance(lanes variance, int product)
+{
+    const lanes V = vec_max_f64(variance - (product ? 0.75 : 0.5), (lanes){0});
+    return vec_rough_inverse_sqrt(vec_max_f64(1.0 + 2.0 * V, 2 * M_PI * V - 2.2));
+}
+
+/* Sums over ranks of |delta_k| times bounds of P(N without j < k), a sum of probabilities of single numbers, and of
+ * P(N without i and j = k - 1). For a product a third item is left out, and k - 2 counts too: |epsilon_(k-1)| <=
+ * |delta_k| + |delta_(k-1)| (hessian_product.h). */
+typedef struct {
+    lanes open, next;
+} rank_sums;
+
+/* The number of arrivals is off its mean by d or more, on one side, with a probability of at most exp(-d^2 / 2 s),
+ * where s is the variance plus d / 3 (Bernstein), or the mean if the number is below it (Chernoff). Both are proved by
+ * tilting the probabilities u of items by a factor of e^(d / s). So the probability of a single number is also at most
+ * that of the largest at the tilted probabilities, whose variances u (1 - u) are at least e^(-d / s) times as large. */
+PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
+{
+    rank_sums all = {{0}, {0}};
+    const int product = gains->product;
+    const lanes zero = {0}, mean = sums->arrivals, variance = sums->variance + DBL_MIN;
+    lanes open = zero; /* the probabilities of all numbers so far */
+    for (intptr_t k = 1; k <= gains->K; k++) {
+        const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
+        const lanes above = (double)(k - 1 - product) - mean, below = (product ? -4.0 : -2.0) - above;
+        const lanes d = vec_max_f64(vec_max_f64(below, above), zero), bernstein = variance + d * (1.0 / 3);
+        const lanes s = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
+        const lanes tilt = d * vec_rough_inverse(s);
+        const lanes next = vec_rough_exp2((-0.5 * M_LOG2E) * d * tilt) *
+                           largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt), product);
+        open += next;
+        all.open += weight * vec_min_f64(open, vec_all(1));
+        all.next += weight * next;
+    }
+    return all;
+}
+
+/* The sum of e^x over points, over e^largest, in each lane. */
+typedef struct {
+    lanes largest, sum;
+} log_sum;
+
+PLR_INLINE void add_logarithm(log_sum *sum, lanes x)
+{
+    const lanes largest = vec_max_f64(sum->largest, x);
+    sum->sum = sum->sum * vec_rough_exp2(M_LOG2E * (sum->largest - largest)) + vec_rough_exp2(M_LOG2E * (x - largest));
+    sum->largest = largest;
+}
+
+/* Return the logarithm of the sum over all lanes. */
+static double log_of_sum(const log_sum *sum)
+{
+    const double largest = vec_largest(sum->largest);
+    return largest + log(vec_sum(sum->sum * vec_rough_exp2(M_LOG2E * (sum->largest - largest))));
+}
+
+/* Add the integrands at a vector of points to the sums. */
+PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *gains, ellipse_points points,
+                           int derivatives, int exposure, int normal, log_sum sum[INTEGRALS])
+{
+    const int product = derivatives > 1 && !normal && gains->product;
+    const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, product, normal);
+    const lanes most_likely = largest_chance(sums.variance, product);
+    const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
+    lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
+    const lanes factor = exposure ? (lanes){0} : normal ? vec_all(1) : vec_rough_sqrt(square_of(points.t));
+    const lanes moving = factor * sums.relevant * ranks.next;
+    for (int order = 1; order <= derivatives; order++)
+        norm[order] = vec_rough_sqrt(sums.own[order]) * ranks.open + vec_rough_sqrt(sums.others[order]) * moving;
+    if (product) {
+        const lanes own = vec_rough_sqrt(sums.own[OF_GRADIENT]), others = vec_rough_sqrt(sums.others[OF_GRADIENT]);
+        const lanes changes = sums.moving + 2.0 * factor * sums.relevant * sums.all;
+        norm[OF_HESSIAN] += factor * ranks.next * (own * sums.all + others * changes);
+    }
+    for (int order = 0; order <= derivatives; order++) {
+        const lanes here = vec_max_f64(norm[order] * points.slope, vec_all(DBL_MIN));
+        add_logarithm(sum + order, sums.log_C + vec_rough_log(here));
+    }
+}
 
 /* Set log_error of each integral to ln of a bound of the norm of a rule's error on the interval, times e^(2 n eta). */
-void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
-                double log_error[INTEGRALS]);
+static void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
+                       double log_error[INTEGRALS])
+{
+    const int derivatives = gains->derivatives, count = POINTS * (int)ceil((1 + map->normal) * LEAST_ETA / eta);
+    log_sum sum[INTEGRALS];
+    for (int order = 0; order <= derivatives; order++)
+        sum[order] = (log_sum){vec_all(-LARGEST_EXPONENT), {0}};
+    for (int first = 0; first < count; first += PLR_LANES) {
+        const ellipse_points points = place_points(map, eta, first, count);
+        if (map->normal)
+            add_points(histogram, gains, points, derivatives, 0, 1, sum);
+        else if (derivatives == 0)
+            add_points(histogram, gains, points, 0, 0, 0, sum);
+        else if (gains->exposure)
+            add_points(histogram, gains, points, 1, 1, 0, sum);
+        else if (derivatives == 1)
+            add_points(histogram, gains, points, 1, 0, 0, sum);
+        else
+            add_points(histogram, gains, points, 2, 0, 0, sum);
+    }
+    for (int order = 0; order <= derivatives; order++)
+        log_error[order] = log_of_sum(sum + order) + log(2 * M_PI / count) - eta;
+}
 
 #endif

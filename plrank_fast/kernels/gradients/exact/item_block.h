@@ -4,6 +4,8 @@
 #ifndef PLR_ITEM_BLOCK_H
 #define PLR_ITEM_BLOCK_H
 
+#include <string.h>
+
 #include "simd/isa.h"
 
 /* Items are processed in quartets so that enough chains of multiply-adds run at once. */
@@ -20,13 +22,82 @@ typedef struct {
     double *position;                /* with normal arrival times: f over sigma, very low for null items; else NULL */
 } item_block;
 
-#define order_items ISA(order_items)
-#define sort_by_key ISA(sort_by_key)
+#define CLASSES 256 /* of weights: quarter octaves, the last of which includes all lighter ones */
+
+/* Return the number of quarter octaves below 1. */
+static inline int64_t quarter_octave(double w)
+{
+    const int64_t one = (int64_t)1023 << 2; /* exponent and two bits of the mantissa of 1.0 */
+    int64_t word;
+    memcpy(&word, &w, sizeof word);
+    word = one - (word >> 50);
+    return word < CLASSES - 1 ? word : CLASSES - 1;
+}
 
 /* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight. An
  * item is heavy if its weight is above `heavy`; `key` has room for n numbers. */
-void order_items(intptr_t n, const double *w, const double *rho, double heavy, uint16_t *key, item_block *items);
-/* Sort `key` in descending order and permute `order` likewise; stable. */
-void sort_by_key(intptr_t n, double *key, intptr_t *order, double *key_buffer, intptr_t *order_buffer);
+static void order_items(intptr_t n, const double *w, const double *rho, double heavy, uint16_t *key, item_block *items)
+{
+    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES;
+    const int64_t last_heavy = heavy >= 1 ? -1 : quarter_octave(heavy);
+    int64_t lightest = 0;
+    for (intptr_t j = 0; j < n; j++) {
+        const int64_t k = quarter_octave(w[j]);
+        const int is_relevant = rho[j] != 0;
+        lightest = k > lightest ? k : lightest;
+        key[j] = (uint16_t)(k + CLASSES * is_relevant);
+        counts[key[j]]++;
+    }
+    const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
+    intptr_t front = 0, back = total, light_front = 0, light_back = total;
+    for (int64_t k = 0; k <= lightest; k++) { /* turn counts into places, heavy classes outermost */
+        const intptr_t n_relevant = relevant[k];
+        back -= irrelevant[k];
+        irrelevant[k] = back;
+        relevant[k] = front;
+        front += n_relevant;
+        if (k <= last_heavy) {
+            light_front = front;
+            light_back = back;
+        }
+    }
+    for (intptr_t j = front; j < back; j++) {
+        items->item[j] = -1;
+        items->w[j] = items->rho[j] = 0;
+    }
+    for (intptr_t j = 0; j < n; j++) {
+        const intptr_t to = counts[key[j]]++;
+        items->item[to] = j;
+        items->w[to] = w[j];
+        items->rho[to] = rho[j];
+    }
+    items->quartets = total / QUARTET;
+    items->relevant = (front + QUARTET - 1) / QUARTET;
+    items->light_begin = (light_front + QUARTET - 1) / QUARTET;
+    items->light_end = light_back / QUARTET;
+    if (items->light_end < items->light_begin)
+        items->light_end = items->light_begin;
+    items->light_weight = 0;
+    for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
+        items->light_weight += items->w[j];
+}
+
+/* Sort `key` in descending order and permute `order` likewise; stable. A bottom-up merge sort. */
+static void sort_by_key(intptr_t n, double *key, intptr_t *order, double *key_buffer, intptr_t *order_buffer)
+{
+    for (intptr_t width = 1; width < n; width *= 2) {
+        for (intptr_t begin = 0; begin < n; begin += 2 * width) {
+            intptr_t middle = begin + width < n ? begin + width : n, end = middle + width < n ? middle + width : n;
+            intptr_t a = begin, b = middle;
+            for (intptr_t to = begin; to < end; to++) {
+                intptr_t from = b >= end || (a < middle && key[a] >= key[b]) ? a++ : b++;
+                key_buffer[to] = key[from];
+                order_buffer[to] = order[from];
+            }
+        }
+        memcpy(key, key_buffer, n * sizeof *key);
+        memcpy(order, order_buffer, n * sizeof *order);
+    }
+}
 
 #endif

@@ -12,10 +12,13 @@
 #ifndef PLR_MOMENT_COMPRESSION_H
 #define PLR_MOMENT_COMPRESSION_H
 
+#include <math.h>
+
+#include "gradients/exact/lane_sums.h"
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
 
-#define COMPRESSED_FROM 220 /* items, and more for each rank (compressed_panel.c) */
+#define COMPRESSED_FROM 220 /* items, and more for each rank (compressed_panel.h) */
 #define OCTAVES 100 /* items lighter than 2^-100 of the heaviest have no influence and no gradient */
 #define PROXIES_OF_OCTAVE 8
 #define MOST_PROXIES (OCTAVES * PROXIES_OF_OCTAVE)
@@ -42,29 +45,213 @@ typedef struct {
     moments zeroth[OCTAVES], first[OCTAVES];
 } proxy_polynomials;
 
-#define prepare_interpolation ISA(prepare_interpolation)
-#define sum_octaves ISA(sum_octaves)
-#define histogram_of_octaves ISA(histogram_of_octaves)
-#define place_proxies ISA(place_proxies)
-#define merge_octaves ISA(merge_octaves)
-#define interpolate_proxies ISA(interpolate_proxies)
-#define return_to_items ISA(return_to_items)
+typedef int64_t moments_mask __attribute__((vector_size(8 * PROXIES_OF_OCTAVE)));
+
+/* prepare_interpolation fills these; they are read-only afterwards. */
+static double proxy_mantissa[PROXIES_OF_OCTAVE]; /* of the weight of each proxy, in (1, 2) */
+static moments lagrange[PROXIES_OF_OCTAVE];      /* polynomials that are 1 at one proxy and 0 at the others */
 
 /* Compute Chebyshev nodes and the polynomials between them, once per process. */
-void prepare_interpolation(void);
+static void prepare_interpolation(void)
+{
+    double x[PROXIES_OF_OCTAVE];
+    for (int c = 0; c < PROXIES_OF_OCTAVE; c++)
+        x[c] = cos(M_PI * (c + 0.5) / PROXIES_OF_OCTAVE);
+    for (int c = 0; c < PROXIES_OF_OCTAVE; c++) {
+        double p[PROXIES_OF_OCTAVE + 1] = {1}, scale = 1;
+        int degree = 0;
+        for (int d = 0; d < PROXIES_OF_OCTAVE; d++) {
+            if (d == c)
+                continue;
+            p[++degree] = 0;
+            for (int k = degree; k > 0; k--)
+                p[k] = p[k - 1] - x[d] * p[k];
+            p[0] *= -x[d];
+            scale *= x[c] - x[d];
+        }
+        for (int k = 0; k < PROXIES_OF_OCTAVE; k++)
+            lagrange[c][k] = p[k] / scale;
+        proxy_mantissa[c] = 1.5 + 0.5 * x[c];
+    }
+}
+
+/* A register of weights w = 2^-octave m with 1 <= m < 2, and powers of u = 2 m - 3, in [-1, 1). */
+typedef struct {
+    int64_t octave[PLR_LANES];
+    double u[PLR_LANES], u2[PLR_LANES], u4[PLR_LANES];
+} split_weights;
+
+PLR_INLINE split_weights split(const double *w, size_t count)
+{
+    const vec_u64 word = (vec_u64)vec_load_some(w, count, 1);
+    const vec_u64 octave = UINT64_C(1023) - (word >> 52);
+    const lanes mantissa = (lanes)((word & UINT64_C(0xfffffffffffff)) | UINT64_C(1023) << 52), u = 2.0 * mantissa - 3.0;
+    split_weights weights;
+    memcpy(weights.octave, &octave, sizeof octave);
+    vec_store(weights.u, u);
+    vec_store(weights.u2, u * u);
+    vec_store(weights.u4, (u * u) * (u * u));
+    __asm__("" : "+m"(weights)); /* otherwise GCC extracts each weight from a register by shuffles */
+    return weights;
+}
+
+/* Return 1, u, .., u^7 of weight i. */
+PLR_INLINE moments powers(const split_weights *weights, intptr_t i)
+{
+    const moments one = {1, 1, 1, 1, 1, 1, 1, 1};
+    const moments_mask first = {0, -1, 0, -1, 0, -1, 0, -1}, second = {0, 0, -1, -1, 0, 0, -1, -1};
+    const moments_mask third = {0, 0, 0, 0, -1, -1, -1, -1};
+    const moments a = weights->u[i] - (moments){0}, b = weights->u2[i] - (moments){0};
+    const moments c = weights->u4[i] - (moments){0};
+    moments x = (moments)((first & (moments_mask)a) | (~first & (moments_mask)one));
+    moments y = (moments)((second & (moments_mask)b) | (~second & (moments_mask)one));
+    moments z = (moments)((third & (moments_mask)c) | (~third & (moments_mask)one));
+    return x * y * z;
+}
+
+/* Return a register whose sum is that of the moments. */
+PLR_INLINE lanes fold_moments(moments x)
+{
+    lanes part[PROXIES_OF_OCTAVE / PLR_LANES];
+    memcpy(part, &x, sizeof x);
+    for (int i = 1; i < PROXIES_OF_OCTAVE / PLR_LANES; i++)
+        part[0] += part[i];
+    return part[0];
+}
+
+PLR_INLINE double sum_moments(moments x)
+{
+    return vec_sum(fold_moments(x));
+}
+
 /* Compute the moments of n items, with relevance relative to `common`. */
-void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common);
+static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common)
+{
+    memset(sums, 0, sizeof *sums);
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
+        const split_weights weights = split(w + j, here);
+        for (intptr_t i = 0; i < here; i++) {
+            const int64_t octave = COPIES * weights.octave[i] + i % COPIES;
+            const moments u = powers(&weights, i);
+            if (weights.octave[i] >= OCTAVES)
+                continue;
+            const double rho = relevance[j + i] - common;
+            sums->plain[octave] += u;
+            sums->relevant[octave] += (rho * w[j + i]) * u;
+            sums->magnitudes[octave] += fabs(rho);
+            sums->squares[octave] += rho * rho;
+        }
+    }
+    for (int octave = 0; octave < OCTAVES; octave++)
+        for (int copy = 1; copy < COPIES; copy++) {
+            sums->plain[COPIES * octave] += sums->plain[COPIES * octave + copy];
+            sums->relevant[COPIES * octave] += sums->relevant[COPIES * octave + copy];
+            sums->magnitudes[COPIES * octave] += sums->magnitudes[COPIES * octave + copy];
+            sums->squares[COPIES * octave] += sums->squares[COPIES * octave + copy];
+        }
+}
+
 /* Add moments to those of other items. */
-void merge_octaves(octave_sums *to, const octave_sums *sums);
+static void merge_octaves(octave_sums *to, const octave_sums *sums)
+{
+    for (int octave = 0; octave < OCTAVES; octave++) {
+        to->plain[COPIES * octave] += sums->plain[COPIES * octave];
+        to->relevant[COPIES * octave] += sums->relevant[COPIES * octave];
+        to->magnitudes[COPIES * octave] += sums->magnitudes[COPIES * octave];
+        to->squares[COPIES * octave] += sums->squares[COPIES * octave];
+    }
+}
+
 /* Fill the histogram of -f from the octaves, with their items at both ends, so that the sum of weights is kept. */
-void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums);
+static void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
+{
+    bin_sums bins[MOST_BINS] = {{0}};
+    int used = 2;
+    for (int octave = 0; octave < OCTAVES; octave++) {
+        const moments plain = sums->plain[COPIES * octave];
+        if (plain[0] == 0)
+            continue;
+        const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
+        const double relevance = ldexp(sums->relevant[COPIES * octave][0], octave) / mantissa;
+        const bin_sums all = {plain[0], relevance, sums->magnitudes[COPIES * octave], sums->squares[COPIES * octave]};
+        add_to_bins(bins, larger(0, (octave - 1) * M_LN2), (mantissa - 1) * all);
+        add_to_bins(bins, octave * M_LN2, (2 - mantissa) * all);
+        used = (int)(octave * M_LN2 * BINS_PER_NAT) + 2;
+    }
+    set_histogram(histogram, bins, used);
+}
+
 /* Place proxies for the items of the octaves from first_octave on. */
-void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxies);
+static void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxies)
+{
+    proxies->first_octave = first_octave;
+    proxies->weight = 0;
+    intptr_t n = 0;
+    for (int octave = first_octave; octave < OCTAVES; octave++) {
+        const moments plain = sums->plain[COPIES * octave], relevant = sums->relevant[COPIES * octave];
+        proxies->first_proxy[octave] = -1;
+        if (plain[0] == 0)
+            continue;
+        proxies->first_proxy[octave] = (int)n;
+        for (int c = 0; c < PROXIES_OF_OCTAVE; c++) {
+            proxies->w[n] = ldexp(proxy_mantissa[c], -octave);
+            proxies->mass[n] = sum_moments(lagrange[c] * plain);
+            proxies->rho_mass[n] = sum_moments(lagrange[c] * relevant);
+            n++;
+        }
+    }
+    proxies->count = n;
+    for (intptr_t c = 0; c < n; c++)
+        proxies->weight += proxies->mass[c] * proxies->w[c];
+}
+
+/* Return the polynomial of an octave in u through the values at its proxies. */
+PLR_INLINE moments through_proxies(const double *value)
+{
+    moments polynomial = {0};
+    for (int c = 0; c < PROXIES_OF_OCTAVE; c++)
+        polynomial += value[c] * lagrange[c];
+    return polynomial;
+}
+
 /* Compute the polynomials in u, one for each octave, through values at the proxies. */
-void interpolate_proxies(const proxy_items *proxies, const double *zeroth, const double *first,
-                         proxy_polynomials *polynomials);
+static void interpolate_proxies(const proxy_items *proxies, const double *zeroth, const double *first, proxy_polynomials
+                                *polynomials)
+{
+    polynomials->heaviest = ldexp(1, 1 - proxies->first_octave);
+    for (int octave = 0; octave < proxies->first_octave; octave++)
+        polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
+    for (int octave = proxies->first_octave; octave < OCTAVES; octave++) {
+        const int proxy = proxies->first_proxy[octave];
+        polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
+        if (proxy < 0)
+            continue;
+        polynomials->zeroth[octave] = through_proxies(zeroth + proxy);
+        polynomials->first[octave] = through_proxies(first + proxy);
+    }
+}
+
 /* Set to_j = w_j (zeroth(w_j) + rho_j first(w_j)) for those of the n items that were compressed. */
-void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const double *w, const double *relevance,
-                     double common, double *to);
+static void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const double *w, const double *relevance,
+                            double common, double *to)
+{
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
+        const split_weights weights = split(w + j, here);
+        double rho[PLR_LANES];
+        vec_store(rho, vec_load_some(relevance + j, here, common) - common);
+        lanes terms[PLR_LANES];
+        for (intptr_t i = 0; i < PLR_LANES; i++) { /* the lightest items use the polynomial of the last octave */
+            const int64_t octave = weights.octave[i] < OCTAVES ? weights.octave[i] : OCTAVES - 1;
+            terms[i] = fold_moments((polynomials->zeroth[octave] + rho[i] * polynomials->first[octave]) *
+                                    powers(&weights, i));
+        }
+        const lanes sums = lane_sums(terms);
+        for (intptr_t i = 0; i < here; i++)
+            if (w[j + i] < polynomials->heaviest)
+                to[j + i] = w[j + i] * sums[i];
+    }
+}
 
 #endif

@@ -15,10 +15,12 @@
 
 #include <float.h>
 #include <math.h>
+#include <string.h>
 
 #include "gradients/exact/arrival_profile.h"
 #include "gradients/exact/gauss_legendre.h"
 #include "gradients/exact/integrand_bound.h"
+#include "gradients/exact/tail_bound.h"
 
 #define MOST_STEPS (MOST_BINS + 80) /* of time */
 #define SHARE_OF_ENDS 0.1 /* of an error: the loss after the end of a plan, and that at the borders of panels */
@@ -68,29 +70,229 @@ typedef struct {
     double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
 } quadrature_plan;
 
-#define prepare_exponential_table ISA(prepare_exponential_table)
-#define find_live_time ISA(find_live_time)
-#define best_eta ISA(best_eta)
-#define choose_nodes ISA(choose_nodes)
-#define plan_quadrature ISA(plan_quadrature)
-#define place_nodes ISA(place_nodes)
+/* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
+ * least nodes (docs/numerics.md). */
+#define LARGEST_ETA 1.25
+#define TURNED 0.9 /* of a right angle: how far t - t0 turns on the largest ellipse */
+#define UNPROVED 1.01 /* times the nodes: what points of an ellipse and bins may lower their number by */
+
+#define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
+
+/* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
+ * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
+static arrival_table exponential_table = {.exponential = 1, .certain = 5 * BINS_PER_NAT};
 
 /* Fill the table of exponential arrivals, once per process. */
-void prepare_exponential_table(void);
+static void prepare_exponential_table(void)
+{
+    arrival_table *table = &exponential_table;
+    for (int k = 0; k < PROFILE_TABLE; k++) {
+        double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
+        double wt = exp(smaller(7, larger(-LARGEST_EXPONENT, log_wt)));
+        table->hazard[k] = wt;
+        table->p[k] = -expm1(-wt);
+        table->q[k] = exp(-wt);
+        table->lost[0][k] = wt;
+        table->lost[1][k] = wt * (1 + 0.5 * wt);
+    }
+}
+
+/* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */
+static tail_bound loss_of(const score_histogram *histogram, tail_bins bins, const panel_gains *gains, double *inverse_z)
+{
+    tail_bound loss = tail_bound_of(histogram, bins, gains->K - 1.0, inverse_z);
+    if (gains->product)
+        loss.log_loss += log((double)gains->K + 1 + loss.rate);
+    return loss;
+}
+
+/* Return how long after a step, in steps, the loss is within the cut, if it is within it at the next: the later of
+ * chord and tangent, for a nat less because both are guesses, once the bound has confirmed it; else 1. */
+static double steps_to_cut(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int
+                           step, tail_bound before, tail_bound after, double log_cut, double inverse_z)
+{
+    const double goal = log_cut - 1, tangent = 1 - (goal - after.log_loss) * BINS_PER_NAT / after.slope;
+    const double steps = larger(tangent, (before.log_loss - goal) / (before.log_loss - after.log_loss));
+    double p[MOST_BINS + PLR_LANES], q[MOST_BINS + PLR_LANES];
+    if (!(steps < 1))
+        return 1;
+    const tail_bins between = tail_bins_after(table, histogram, step, steps, gains->derivatives, p, q);
+    return loss_of(histogram, between, gains, &inverse_z).log_loss < log_cut ? steps : 1;
+}
+
+/* Set what the plan allows, once its flux is known. */
+static void set_goals(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, const
+                      tolerances *tolerance, live_time *live)
+{
+    const double flux = gradient_flux(table, histogram, live->last_open, gains->exposure);
+    plan_goals *goals = &live->goals;
+    goals->nats = 1;
+    goals->cut = SHARE_OF_ENDS;
+    for (int i = 0; i <= gains->derivatives; i++) {
+        const double all = larger(larger(tolerance->allowed[i], tolerance->per_flux[i] * flux), DBL_MIN);
+        const double largest = tolerance->unit * (i ? larger(live->largest_flux, DBL_MIN) : 1);
+        goals->allowed[i] = (1 - SHARE_OF_ENDS) * all;
+        goals->nats = larger(goals->nats, log(largest / goals->allowed[i]));
+        goals->cut = smaller(goals->cut, SHARE_OF_ENDS * all / losses_of(i) / tolerance->R);
+    }
+    for (int i = 0; i <= gains->derivatives; i++)
+        goals->lost[i] = goals->cut * losses_of(i) * tolerance->R;
+}
+
 /* Walk along steps of time from the given one to where the loss is what is allowed, or to the step of `last`. */
-void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int step,
-                    double last, const tolerances *tolerance, live_time *live);
-/* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width
- * 1 / b. */
-double best_eta(double b, double v_length, double nats);
-/* Divide plan->map into so few pieces that their nodes suffice, and set the plan's errors. */
-void choose_nodes(const score_histogram *histogram, const panel_gains *gains, const plan_goals *goals, double b,
-                  quadrature_plan *plan);
+static void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int
+                           step, double last, const tolerances *tolerance, live_time *live)
+{
+    const double earlier = (double)gains->K - 1;
+    live->first = step;
+    live->end = last;
+    live->steps = live->ended = live->last_open = 0;
+    live->largest_flux = live->goals.cut = 0;
+    double inverse_z = 1, log_cut = 0;
+    tail_bound before = {0};
+    for (; step < last * BINS_PER_NAT + 1 && live->steps < MOST_STEPS; step++) {
+        const arrival_profile at = profile_at(table, histogram, step);
+        const double ahead = at.arrivals - earlier;
+        double share_of_nats = 0;
+        if (ahead <= FILLED || live->largest_flux == 0) {
+            live->largest_flux = larger(live->largest_flux, smaller(at.flux, 1));
+            live->last_open = step;
+        } else {
+            if (live->goals.cut == 0) {
+                set_goals(table, histogram, gains, tolerance, live);
+                log_cut = log(live->goals.cut);
+            }
+            const double inverse_before = inverse_z;
+            tail_bound loss = {0};
+            if (ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
+                loss = loss_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), gains, &inverse_z);
+            if (loss.log_loss < log_cut) {
+                const double steps =
+                    steps_to_cut(table, histogram, gains, step - 1, before, loss, log_cut, inverse_before);
+                live->end = (step - 1 + steps) / BINS_PER_NAT;
+                live->ended = live->end < last;
+                break;
+            }
+            before = loss;
+            share_of_nats = ahead * ahead / (-2 * log_cut * at.arrivals);
+        }
+        const double steepness = at.slope * at.slope / larger(at.variance, DBL_MIN);
+        live->crowding[live->steps++] = steepness * larger(0, 1 - share_of_nats);
+    }
+    if (live->goals.cut == 0)
+        set_goals(table, histogram, gains, tolerance, live);
+    live->end = smaller(live->end, last);
+}
+
+/* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width 1
+ * / b. The growth of Gaussian integrands is that of the nats wanted, and phases of t turn less than a right angle. */
+static double best_eta(double b, double v_length, double nats)
+{
+    const double half = 0.5 * v_length, growth = LARGEST_ETA * b * half;
+    return LARGEST_ETA / sqrt(1 + half * half + growth * growth / nats);
+}
+
+/* Return the eta of the largest ellipse. Where t - t0 turns by more than a right angle, the magnitudes of heavy items
+ * grow like e^(w |t|) within so small an angle that the points of the bound may miss it. */
+static double eta_before_turning(double v_length)
+{
+    return asinh(TURNED * M_PI_4 / (SPREAD_1 * 0.5 * v_length));
+}
+
+/* Return one of the plan's pieces, which have equal lengths in v. */
+static time_map piece_of(const quadrature_plan *plan, int piece)
+{
+    time_map map = plan->map;
+    map.v_length /= plan->pieces;
+    map.v_begin += piece * map.v_length;
+    return map;
+}
+
+/* Set log_error of each integral to ln of a bound of the errors of all pieces, times e^(2 n eta); return the number n
+ * of nodes per piece that they need. */
+static double nodes_wanted(const score_histogram *histogram, const panel_gains *gains, const double *allowed, const
+                           quadrature_plan *plan, double eta, double log_error[INTEGRALS])
+{
+    double wanted = 0;
+    for (int i = 0; i <= gains->derivatives; i++)
+        log_error[i] = -INFINITY;
+    for (int piece = 0; piece < plan->pieces; piece++) {
+        const time_map map = piece_of(plan, piece);
+        double of_piece[INTEGRALS];
+        bound_rule(histogram, gains, &map, eta, of_piece);
+        for (int i = 0; i <= gains->derivatives; i++)
+            log_error[i] = larger(log_error[i], of_piece[i] + log(plan->pieces));
+    }
+    for (int i = 0; i <= gains->derivatives; i++)
+        wanted = larger(wanted, UNPROVED * (log_error[i] - log(allowed[i])) / (2 * eta));
+    return wanted;
+}
+
+/* Divide plan->map into so few pieces that their nodes suffice, and set the plan's errors. An ellipse on which the
+ * integrands grow by more than twice the nats wanted is too large: a smaller one is tried. */
+static void choose_nodes(const score_histogram *histogram, const panel_gains *gains, const plan_goals *goals, double b,
+                         quadrature_plan *plan)
+{
+    double wanted, eta, log_error[INTEGRALS];
+    for (plan->pieces = 1;; plan->pieces += (int)(plan->pieces * wanted / MOST_NODES)) {
+        eta = best_eta(b, plan->map.v_length / plan->pieces, goals->nats);
+        if (!plan->map.normal)
+            eta = smaller(eta, eta_before_turning(plan->map.v_length / plan->pieces));
+        wanted = nodes_wanted(histogram, gains, goals->allowed, plan, eta, log_error);
+        while (2 * eta * wanted > 3 * goals->nats) {
+            double within[INTEGRALS];
+            const double fewer = nodes_wanted(histogram, gains, goals->allowed, plan, 0.8 * eta, within);
+            if (!(fewer < wanted))
+                break;
+            eta *= 0.8;
+            wanted = fewer;
+            memcpy(log_error, within, sizeof log_error);
+        }
+        if (!(wanted > MOST_NODES))
+            break;
+    }
+    plan->nodes = rounded_nodes(wanted);
+    plan->accuracy = exp(-goals->nats);
+    for (int i = 0; i <= gains->derivatives; i++)
+        plan->error[i] = exp(log_error[i] - 2 * plan->nodes * eta) + (plan->ended ? goals->lost[i] : 0);
+}
+
 /* Plan the integral over [t0, t1] (if t1 is infinite, it ends where no arrival of rank <= K is left). `histogram` is
  * that of -f, with f relative to its maximum; S is the sum of the weights. */
-void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
-                     const tolerances *tolerance, quadrature_plan *plan);
+static void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
+                            const tolerances *tolerance, quadrature_plan *plan)
+{
+    const double K = (double)gains->K;
+    int first = (int)floor((log(K) - log(S) - 1) * BINS_PER_NAT); /* K arrivals take S t >= K */
+    if (t0 > 0)
+        first = (int)larger(first, floor(log(t0) * BINS_PER_NAT));
+    const double last = smaller(log(t1), (double)histogram->bins / BINS_PER_NAT + 6);
+    live_time live;
+    find_live_time(&exponential_table, histogram, gains, first, last, tolerance, &live);
+    double steepest = 0;
+    for (int i = 0; i < live.steps; i++)
+        steepest = larger(steepest, live.crowding[i]);
+    const double end = larger(exp(live.end) - t0, 1e-3 * t0), b = sqrt(2 * (1 + steepest));
+    plan->ended = live.ended;
+    plan->map = (time_map){.t0 = t0, .scale = b * b / S, .v_length = asinh(sqrt(S * end) / b)};
+    choose_nodes(histogram, gains, &live.goals, b, plan);
+}
+
 /* Set times and weights of the nodes of one piece. */
-void place_nodes(quadrature_plan *plan, int piece);
+static void place_nodes(quadrature_plan *plan, int piece)
+{
+    const quadrature_rule rule = gauss_legendre(plan->nodes);
+    const time_map map = piece_of(plan, piece);
+    const double scale = map.scale;
+    for (int i = 0; i < plan->nodes; i += PLR_LANES) {
+        const lanes v = map.v_begin + vec_load(rule.node + i) * map.v_length;
+        const lanes grow = vec_expm1(v), shrink = -grow / (1.0 + grow);
+        const lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 1.0 + 0.5 * (grow + shrink);
+        const lanes t = map.t0 + scale * (map.normal ? sinh_v : sinh_v * sinh_v);
+        const lanes dt = scale * map.v_length * cosh_v * (map.normal ? vec_all(1) : 2.0 * sinh_v);
+        vec_store(plan->time + i, t);
+        vec_store(plan->weight + i, dt * vec_load(rule.weight + i));
+    }
+}
 
 #endif

@@ -5,7 +5,9 @@
 #define PLR_SCORE_HISTOGRAM_H
 
 #include <math.h>
+#include <string.h>
 
+#include "simd/vector_math.h"
 #include "simd/vectors.h"
 
 #define BINS_PER_NAT 2
@@ -25,18 +27,6 @@ typedef struct {
 /* Sums over the items of a bin: their number, relevance, its magnitudes and its squares. */
 typedef double bin_sums __attribute__((vector_size(4 * sizeof(double))));
 
-#define fill_histogram ISA(fill_histogram)
-#define set_histogram ISA(set_histogram)
-#define has_gap ISA(has_gap)
-
-/* Fill the histogram of -f for n scores relative to their maximum, the lowest of which is given; relevance may be NULL
- * for 1. */
-void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, intptr_t n, double lowest);
-/* Fill the histogram from so many bins. */
-void set_histogram(score_histogram *histogram, const bin_sums *bins, int n);
-/* Return whether the scores have a gap with fewer than K items above it, which may be all that were counted. */
-int has_gap(const score_histogram *histogram, intptr_t K, double gap);
-
 /* Add items of score -nats with these sums. */
 PLR_INLINE void add_to_bins(bin_sums *bins, double nats, bin_sums sums)
 {
@@ -46,6 +36,48 @@ PLR_INLINE void add_to_bins(bin_sums *bins, double nats, bin_sums sums)
     const double share = x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120))))) / LOST_IN_BIN;
     bins[bin] += (1 - share) * sums;
     bins[bin + 1] += share * sums;
+}
+
+/* Fill the histogram from so many bins. */
+static void set_histogram(score_histogram *histogram, const bin_sums *bins, int n)
+{
+    histogram->bins = n;
+    histogram->above[0] = 0;
+    for (int i = 0; i < n + PLR_LANES; i++) {
+        const bin_sums sums = i < n ? bins[i] : (bin_sums){0};
+        histogram->count[i] = sums[0];
+        histogram->relevance[i] = sums[1];
+        histogram->magnitudes[i] = sums[2];
+        histogram->squares[i] = sums[3];
+        histogram->above[i + 1] = histogram->above[i] + sums[0];
+    }
+}
+
+/* Fill the histogram of -f for n scores relative to their maximum, the lowest of which is given; relevance may be NULL
+ * for 1. */
+static void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, intptr_t n, double
+                           lowest)
+{
+    bin_sums bins[MOST_BINS];
+    const int used = (int)smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2) + 2;
+    memset(bins, 0, used * sizeof *bins);
+    for (intptr_t j = 0; j < n; j++) {
+        const double rho = relevance ? relevance[j] : 1;
+        add_to_bins(bins, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho});
+    }
+    set_histogram(histogram, bins, used);
+}
+
+/* Return whether the scores have a gap with fewer than K items above it, which may be all that were counted. */
+static int has_gap(const score_histogram *histogram, intptr_t K, double gap)
+{
+    int empty = 0;
+    for (int i = 0; i < histogram->bins && histogram->above[i] < (double)K; i++) {
+        empty = histogram->count[i] == 0 ? empty + 1 : 0;
+        if (empty >= (int)(gap * BINS_PER_NAT) - 1)
+            return 1;
+    }
+    return histogram->above[histogram->bins] < (double)K - 0.5;
 }
 
 #endif

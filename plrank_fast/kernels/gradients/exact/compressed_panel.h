@@ -1,4 +1,7 @@
 /* One panel for a long list: light items compressed to proxies, the others one by one. */
+#ifndef PLR_COMPRESSED_PANEL_H
+#define PLR_COMPRESSED_PANEL_H
+
 #include <math.h>
 
 #include "gradients/exact/exact_panels.h"
@@ -95,7 +98,10 @@ static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, 
     pass_over_list(problem, return_to_block);
 }
 
-int integrate_compressed(exact_problem *problem)
+/* Replace integrate_exponential for a long list: light items by proxies, the others one by one. Returns 0, and does
+ * nothing, if compression does not apply: short lists, gaps between the scores, few light items, rank probabilities,
+ * products with the Hessian. */
+static int integrate_compressed(exact_problem *problem)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
@@ -139,3 +145,5 @@ int integrate_compressed(exact_problem *problem)
     lay_out_panel(problem, D);
     return 1;
 }
+
+#endif

@@ -1,5 +1,8 @@
 /* Panels of normal arrival times: each is a chain of items without a gap that noise does not bridge, integrated from
  * the first arrivals of its items to the last. */
+#ifndef PLR_NORMAL_PANELS_H
+#define PLR_NORMAL_PANELS_H
+
 #include <math.h>
 
 #include "gradients/exact/exact_panels.h"
@@ -111,7 +114,8 @@ static int integrate_without_gaps(exact_problem *problem)
     return 1;
 }
 
-void integrate_normal(exact_problem *problem)
+/* Add the integrals to the outputs of the query and to problem->value, to within problem->tolerance. */
+static void integrate_normal(exact_problem *problem)
 {
     const intptr_t D = problem->query->D, K = problem->K;
     const double inverse_sigma = problem->query->inverse_sigma;
@@ -125,3 +129,5 @@ void integrate_normal(exact_problem *problem)
         integrate_chain(problem, sorted, arrived, next);
     }
 }
+
+#endif

@@ -1,16 +1,20 @@
 /* Panels of exponential arrival times. At a gap of the scores, all items above it have arrived before those below it
  * matter, to within the tolerance. Time is cut there: the items above leave (the next panel starts at the rank after
  * them), and the items far below have not entered yet. */
+#ifndef PLR_EXPONENTIAL_PANELS_H
+#define PLR_EXPONENTIAL_PANELS_H
+
 #include <math.h>
 
+#include "gradients/exact/compressed_panel.h"
 #include "gradients/exact/exact_panels.h"
 #include "gradients/exact/panel_integrals.h"
 
 /* Integrate one panel over [t0, t1] and add to the outputs. problem->f, rho and query_item hold its n items, histogram
  * their scores; `arrived` items have left before. The last panel is that whose items fill the last rank.
  * Returns whether all ranks are filled at the end of the panel. */
-static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1,
-                             int last)
+static int integrate_stretch(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double t0, double t1, int
+                             last)
 {
     panel *p = &problem->panel;
     lanes sum = {0};
@@ -127,7 +131,8 @@ static void integrate_between_gaps(exact_problem *problem)
     }
 }
 
-void integrate_exponential(exact_problem *problem)
+/* Add the integrals to the outputs of the query and to problem->value, to within problem->tolerance. */
+static void integrate_exponential(exact_problem *problem)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
@@ -150,3 +155,5 @@ void integrate_exponential(exact_problem *problem)
     else
         integrate_stretch(problem, D, 0, K, 0, INFINITY, 1);
 }
+
+#endif
