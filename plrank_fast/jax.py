@@ -37,8 +37,8 @@ def plackett_luce_loss(
     weight: Any = None,
     cutoff: int | None = 10,
     rank_weights: ArrayLike | None = None,
-    gain: validation.Gain = "linear",
-    normalize: bool = False,
+    gain: validation.Gain = "exponential",
+    normalize: bool = True,
     reduction: validation.Reduction = "mean",
     method: validation.Method = "auto",
     n_samples: int | None = None,
@@ -54,7 +54,7 @@ def plackett_luce_loss(
     scores : array, shape (n_docs,), (n_docs, 1) or (n_queries, length)
         The documents of all queries one after another, or a row for each query; of any floating dtype.
     relevance : array, of the shape of scores or (n_docs,)
-        Gain or grade of each document (see ``gain``).
+        Grade of each document, or its gain with ``gain="linear"``.
     offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
     mask : array of bool, of the shape of scores, optional
@@ -65,8 +65,8 @@ def plackett_luce_loss(
         Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    gain : {"exponential", "linear"}
+        Whether ``relevance`` holds grades, whose gains are 2**grade - 1, or gains.
     normalize : bool
         Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.

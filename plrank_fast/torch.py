@@ -255,8 +255,8 @@ def plackett_luce_loss(
     weight: Any = None,
     cutoff: int | None = 10,
     rank_weights: ArrayLike | None = None,
-    gain: validation.Gain = "linear",
-    normalize: bool = False,
+    gain: validation.Gain = "exponential",
+    normalize: bool = True,
     reduction: validation.Reduction = "mean",
     method: validation.Method = "auto",
     n_samples: int | None = None,
@@ -275,7 +275,7 @@ def plackett_luce_loss(
         The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which has
         offsets of its own. float16, bfloat16, float32 or float64, on any device.
     relevance : Tensor or array_like, of the shape of scores or (n_docs,)
-        Gain or grade of each document (see ``gain``); any finite value.
+        Grade of each document, or its gain with ``gain="linear"``.
     offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
     mask : Tensor or array_like of bool, of the shape of scores, optional
@@ -287,8 +287,8 @@ def plackett_luce_loss(
         Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    gain : {"exponential", "linear"}
+        Whether ``relevance`` holds grades, whose gains are 2**grade - 1, or gains.
     normalize : bool
         Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
@@ -419,8 +419,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         "pl_rank_cmc" if the cost model finds that far cheaper.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Weight of each rank, for another metric; in place of ``cutoff``.
-    gain : {"linear", "exponential"}
-        Whether ``relevance`` holds gains, or grades whose gains are 2**grade - 1.
+    gain : {"exponential", "linear"}
+        Whether ``relevance`` holds grades, whose gains are 2**grade - 1, or gains.
     normalize : bool
         Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
@@ -461,8 +461,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         *,
         method: validation.Method = "auto",
         rank_weights: ArrayLike | None = None,
-        gain: validation.Gain = "linear",
-        normalize: bool = False,
+        gain: validation.Gain = "exponential",
+        normalize: bool = True,
         reduction: validation.Reduction = "mean",
         n_samples: int | None = None,
         rtol: float = 1e-6,
@@ -495,7 +495,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
             has offsets of its own. float16, bfloat16, float32 or float64, on any device.
         relevance : Tensor or array_like, of the shape of scores or (n_docs,)
-            Gain or grade of each document (see ``gain``); any finite value.
+            Grade of each document, or its gain with ``gain="linear"``.
         offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
             Where each query's documents start; a single query by default. Not for rows.
         mask : Tensor or array_like of bool, of the shape of scores, optional

@@ -52,7 +52,7 @@ def main(n_steps=30, accumulate=4):
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     model, test = CrossEncoder(), list(lists(50, rng))
-    loss = PlackettLuceLoss(cutoff=10, gain="exponential", normalize=True)
+    loss = PlackettLuceLoss(cutoff=10)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     before, seconds, start = ndcg(model, test), [], time.perf_counter()
     for _ in range(n_steps):

@@ -27,10 +27,7 @@ def scores_of(parameters, features):
 
 def loss_of(parameters, features, grades, mask, seed):
     """Return minus the expected NDCG@10."""
-    return plackett_luce_loss(
-        scores_of(parameters, features), grades, mask=mask, cutoff=10, gain="exponential", normalize=True,
-        method="cmc", seed=seed,
-    )  # fmt: skip
+    return plackett_luce_loss(scores_of(parameters, features), grades, mask=mask, cutoff=10, method="cmc", seed=seed)
 
 
 @jax.jit

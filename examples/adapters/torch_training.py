@@ -35,7 +35,7 @@ def main():
     torch.manual_seed(0)
     data = list(batches())
     model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Sigmoid(), torch.nn.Linear(32, 1))
-    loss = PlackettLuceLoss(cutoff=10, method="cmc", gain="exponential", normalize=True)
+    loss = PlackettLuceLoss(cutoff=10, method="cmc")
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     before = ndcg(model, data)
     for epoch in range(30):

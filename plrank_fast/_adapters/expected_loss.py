@@ -17,6 +17,7 @@ from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
 from plrank_fast.value_and_gradient import value_and_gradient
 
+GRADES = ": with gain='exponential' it holds grades; pass gain='linear' for gains"
 REDUCTIONS = get_args(validation.Reduction)
 GAINS = get_args(validation.Gain)
 CHECKS: dict[str, Callable[[Any], Any]] = {
@@ -65,7 +66,9 @@ def expected_loss(
     n_queries = layout.offsets.size - 1
     worth = layout.documents(relevance, "relevance")
     if gain == "exponential":
-        worth = gains(validation.within(validation.real_array(worth, "relevance"), "relevance", 0.0, LARGEST_LABEL))
+        worth = gains(
+            validation.within(validation.real_array(worth, "relevance"), "relevance", 0.0, LARGEST_LABEL, GRADES)
+        )
     if rank_weights is None:
         theta = dcg_weights_of_lists(cutoff, layout.offsets)
     else:

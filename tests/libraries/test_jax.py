@@ -17,7 +17,11 @@ jax = pytest.importorskip("jax", reason="JAX is not installed")
 import jax.numpy as jnp  # noqa: E402
 from jax.sharding import PartitionSpec as P  # noqa: E402
 
-from plrank_fast.jax import PlackettLuce, plackett_luce_loss  # noqa: E402
+from plrank_fast import jax as adapter  # noqa: E402
+from plrank_fast.jax import PlackettLuce  # noqa: E402
+
+DCG = {"gain": "linear", "normalize": False}  # of labels that are gains, as the library's functions have it
+plackett_luce_loss = partial(adapter.plackett_luce_loss, **DCG)
 
 OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
 LENGTHS = np.diff(OFFSETS)
@@ -338,3 +342,16 @@ def test_tangents_of_padding():
 def test_negative_seeds_are_named():
     with pytest.raises(Exception, match="seed must not be negative, got -1 at index 1"):
         plackett_luce_loss(np.zeros(3), np.arange(3.0), method="cmc", seed=np.array([3, -1])).block_until_ready()
+
+
+def test_default_is_ndcg_at_10_of_grades():
+    """Mutants: linear gains, DCG, or all ranks by default."""
+    labels, scores, offsets = np.tile(LABELS, 2), np.tile(SCORES, 2).astype(np.float32), [0, 2 * N_DOCS - 2, 2 * N_DOCS]
+    labels[-2:] = 1.0, 2.0
+    relevance, weights = plr.gains(labels), plr.dcg_weights(10)
+    ideal = plr.dcg(relevance, relevance, weights, offsets=offsets)
+    expected = plr.expected_metric(scores, relevance, weights, offsets=offsets) / ideal
+    value = adapter.plackett_luce_loss(scores, labels, offsets)
+    assert float(value) == pytest.approx(-expected.mean(), rel=1e-5)
+    with pytest.raises(Exception, match="relevance must be from 0 to 200, .*pass gain='linear' for gains"):
+        adapter.plackett_luce_loss(SCORES.astype(np.float32), -LABELS - 1.0)

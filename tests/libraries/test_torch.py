@@ -16,7 +16,11 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 from plrank_fast import torch as adapter  # noqa: E402
 from plrank_fast._adapters import device_copies  # noqa: E402
 from plrank_fast._methods.registry import ESTIMATORS  # noqa: E402
-from plrank_fast.torch import PlackettLuceLoss, QueryBatchSampler, plackett_luce_loss  # noqa: E402
+from plrank_fast.torch import QueryBatchSampler  # noqa: E402
+
+DCG = {"gain": "linear", "normalize": False}  # of labels that are gains, as the library's functions have it
+PlackettLuceLoss = functools.partial(adapter.PlackettLuceLoss, **DCG)
+plackett_luce_loss = functools.partial(adapter.plackett_luce_loss, **DCG)
 
 OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
 LENGTHS = np.diff(OFFSETS)
@@ -691,3 +695,17 @@ def test_blocks_grow(gpu):
         assert torch.equal(PlackettLuceLoss(4, method="exact")(scores, torch.arange(n_items)), plain)
         assert events.count("block") == blocks, n_items
         far.clear()
+
+
+def test_default_is_ndcg_at_10_of_grades():
+    """Mutants: linear gains, DCG, or all ranks by default."""
+    labels, scores, offsets = np.tile(LABELS, 2), np.tile(SCORES, 2).astype(np.float32), [0, 2 * N_DOCS - 2, 2 * N_DOCS]
+    labels[-2:] = 1.0, 2.0
+    relevance, weights = plr.gains(labels), plr.dcg_weights(10)
+    ideal = plr.dcg(relevance, relevance, weights, offsets=offsets)
+    expected = plr.expected_metric(scores, relevance, weights, offsets=offsets) / ideal
+    for loss in (adapter.PlackettLuceLoss(), adapter.plackett_luce_loss):
+        value = loss(torch.tensor(scores), labels, offsets)
+        assert value.item() == pytest.approx(-expected.mean(), rel=1e-5)
+    with pytest.raises(ValueError, match="relevance must be from 0 to 200, .*pass gain='linear' for gains"):
+        adapter.plackett_luce_loss(leaf(), -LABELS - 1.0)
