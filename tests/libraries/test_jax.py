@@ -353,5 +353,5 @@ def test_default_is_ndcg_at_10_of_grades():
     expected = plr.expected_metric(scores, relevance, weights, offsets=offsets) / ideal
     value = adapter.plackett_luce_loss(scores, labels, offsets)
     assert float(value) == pytest.approx(-expected.mean(), rel=1e-5)
-    with pytest.raises(Exception, match="relevance must be from 0 to 200, .*pass gain='linear' for gains"):
+    with pytest.raises(Exception, match=r"relevance must be from 0 to 200, .*pass gain='linear' for gains"):
         adapter.plackett_luce_loss(SCORES.astype(np.float32), -LABELS - 1.0)

@@ -707,5 +707,5 @@ def test_default_is_ndcg_at_10_of_grades():
     for loss in (adapter.PlackettLuceLoss(), adapter.plackett_luce_loss):
         value = loss(torch.tensor(scores), labels, offsets)
         assert value.item() == pytest.approx(-expected.mean(), rel=1e-5)
-    with pytest.raises(ValueError, match="relevance must be from 0 to 200, .*pass gain='linear' for gains"):
+    with pytest.raises(ValueError, match=r"relevance must be from 0 to 200, .*pass gain='linear' for gains"):
         adapter.plackett_luce_loss(leaf(), -LABELS - 1.0)
