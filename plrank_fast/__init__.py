@@ -41,8 +41,8 @@ of ``losses`` and ``fairness`` return the gradient of a quantity that is to be m
 its function describes it raises a TypeError or ValueError, whose message names the argument.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+import typing as _typing
+from importlib import import_module as _import_module
 
 try:
     from plrank_fast import fairness, losses
@@ -90,7 +90,7 @@ from plrank_fast.stochastic_rank import stochastic_rank
 from plrank_fast.strengths import fit_strengths
 from plrank_fast.value_and_gradient import value_and_gradient
 
-if TYPE_CHECKING:
+if _typing.TYPE_CHECKING:
     from plrank_fast import boosting, chunks, data, interchange, off_policy, reference, rewards
     from plrank_fast.training.saved_model import load_model
     from plrank_fast.training.training import train
@@ -162,14 +162,14 @@ _FUNCTIONS_ON_FIRST_USE = {
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> _typing.Any:
     if name in _ON_FIRST_USE:
-        return import_module(f"plrank_fast.{name}")
+        return _import_module(f"plrank_fast.{name}")
     if name in _FUNCTIONS_ON_FIRST_USE:
-        return getattr(import_module(_FUNCTIONS_ON_FIRST_USE[name]), name)
+        return getattr(_import_module(_FUNCTIONS_ON_FIRST_USE[name]), name)
     if name in _ADAPTERS:
         try:
-            return import_module(f"plrank_fast.{name}")
+            return _import_module(f"plrank_fast.{name}")
         except ImportError as error:  # hasattr expects an AttributeError
             raise AttributeError(f"plrank_fast.{name} cannot be imported: {error}") from error
     raise AttributeError(f"module 'plrank_fast' has no attribute {name!r}")

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
@@ -16,21 +18,29 @@ def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoc
     figure = import_extra("matplotlib.figure", "train").Figure(figsize=(6.6, 4.2), layout="constrained")
     panel = figure.subplots()
     curves = {"disparity": ("disparity", "C2")}
-    label = "squared disparity of exposure on validation"
+    label = "mean disparity of validation queries"
     if config.objective != DISPARITY:
         curves = {"ndcg_query": ("deterministic ranking", "C0"), "expected_ndcg_query": ("expected", "C1")}
         if config.normalization == DATASET:
             curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
-        label = f"NDCG@{config.cutoff} on validation, mean over queries"
+        label = f"mean NDCG@{config.cutoff} of validation queries"
     for metric, (name, style) in curves.items():
         values = [metrics[metric] for metrics in history]
         shown = f"{name} (untrained {values[0]:.3f})"
         panel.plot(range(len(values)), values, style, label=shown, marker="." if len(values) < 40 else None)
-    chosen = f"best epoch by {config.quality_name}"
+    chosen = f"best by {config.quality_name}"
     panel.axvline(best_epoch, color="0.7", linewidth=1, zorder=0, label=chosen)
     panel.set(xlabel="epoch", title=title)
     panel.set_ylabel(label, labelpad=8)
-    panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False)
+    panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False, fontsize="small")
     panel.grid(alpha=0.3)
     panel.xaxis.get_major_locator().set_params(integer=True)
+    figure._repr_png_ = partial(png_of, figure)  # a notebook shows it without pyplot too
     return figure
+
+
+def png_of(figure: Any, dpi: int = 80) -> bytes:
+    """Return a figure as the contents of a PNG file."""
+    picture = io.BytesIO()
+    figure.savefig(picture, format="png", dpi=dpi)
+    return picture.getvalue()

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 import os
 import platform
@@ -19,7 +18,7 @@ from plrank_fast._shared.files import write_atomically
 from plrank_fast.data import RankingData
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.learning_curve import learning_curve
+from plrank_fast.training.learning_curve import learning_curve, png_of
 from plrank_fast.training.loop import ACTIVITIES, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
 
@@ -190,6 +189,4 @@ def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]
     """Draw the learning curve into a PNG file, from the results of `summarize`."""
     config = TrainingConfig.from_json(results["config"])
     title = f"{results['method']}, {results['data']['train']['name']}"
-    picture = io.BytesIO()
-    learning_curve(results["history"], config, results["best_epoch"], title).savefig(picture, format="png", dpi=120)
-    write_atomically(path, picture.getvalue())
+    write_atomically(path, png_of(learning_curve(results["history"], config, results["best_epoch"], title), dpi=120))

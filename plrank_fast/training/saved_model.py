@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import html
-import io
 import os
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
@@ -21,7 +20,7 @@ from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.learning_curve import learning_curve
+from plrank_fast.training.learning_curve import learning_curve, png_of
 from plrank_fast.validation import FloatArray, RandomState, RankingArray, count, real
 
 MODEL = "model.plrank"  # its name in the folder of a run
@@ -66,9 +65,7 @@ class RankingModel:
         text = f"<code>{html.escape(repr(self))}</code>"
         if not self.history or find_spec("matplotlib") is None:
             return text
-        picture = io.BytesIO()
-        self.plot().savefig(picture, format="png", dpi=80)
-        shown = base64.b64encode(picture.getvalue()).decode()
+        shown = base64.b64encode(png_of(self.plot())).decode()
         return f'{text}<br><img src="data:image/png;base64,{shown}" alt="learning curve">'
 
     def plot(self) -> Any:

@@ -71,7 +71,8 @@ def test_model(tmp_path):
     assert "data:image/png;base64," in model._repr_html_()
     (panel,) = model.plot().axes
     assert [len(line.get_xdata()) for line in panel.lines[:2]] == [4, 4]
-    assert "best epoch by expected NDCG@10" in [text.get_text() for text in panel.get_legend().get_texts()]
+    assert model.plot()._repr_png_().startswith(b"\x89PNG")
+    assert "best by expected NDCG@10" in [text.get_text() for text in panel.get_legend().get_texts()]
 
 
 def test_patience():

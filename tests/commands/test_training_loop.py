@@ -153,7 +153,7 @@ def test_shown_is_the_mean_over_queries(tmp_path, splits, objective, figures):
     draw_learning_curve(tmp_path / "curve.png", results)
     panel = figures[0].axes[0]
     if objective != "disparity":
-        assert panel.get_ylabel() == "NDCG@10 on validation, mean over queries"
+        assert panel.get_ylabel() == "mean NDCG@10 of validation queries"
         assert list(panel.lines[0].get_ydata()) == [metrics["ndcg_query"] for metrics in run.progress.history]
         labels = panel.get_legend_handles_labels()[1]
         assert f"deterministic ranking (untrained {metrics['ndcg_query']:.3f})" in labels
