@@ -127,7 +127,9 @@ static inline void plr_learn_team(
         loop->work = n_threads * idlest;
     if (!resized) {
         plr_judge(sizes, loop, n_threads, ended - started, ended);
-        plr_learn(loop->waking_learnt, waking);
+        /* of time slices, for which a thread waited, it is enough to learn that a team does not pay for such loops */
+        const double before = plr_get(loop->waking_learnt), enough = before > loop->work ? before : loop->work;
+        plr_learn(loop->waking_learnt, before == 0.0 || waking < enough ? waking : enough);
     } else if (resizing == 0.0 || plr_judge(sizes, loop, n_threads, ended - started - resizing, ended))
         plr_learn(&sizes->resizing, waking);
 }
