@@ -190,7 +190,7 @@ class TestTeamSize:
             assert np.median(sizes) == processors // 2
 
     def test_no_longer_busy(self, rule, processors):
-        """The whole team is back soon. Mutants: pauses that grow each time; a pause for ever; all of the waking learnt."""
+        """The whole team is back soon. Mutants: pauses that grow each time; a pause for ever; all waking learnt."""
         machine = Machine(rule, processors)
         machine.late = lambda n: 4e6 * (n == processors)
         machine.loops(3000, 1e6)
