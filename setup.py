@@ -141,7 +141,7 @@ class BuildKernels(build_ext):
         self.parallel = self.parallel or os.cpu_count()
 
     def run(self) -> None:
-        """Check the tools, translate the Cython modules to C, compile those with most kernels first."""
+        """Check the tools, translate the Cython modules to C, compile those with the largest kernels first."""
         check_tools()
         translated = cythonize(
             self.extensions,
@@ -152,7 +152,7 @@ class BuildKernels(build_ext):
         sources = {extension.name: extension.sources for extension in translated}
         for extension in self.extensions:
             extension.sources = sources[extension.name]
-        self.extensions.sort(key=lambda extension: -len(kernels_of(extension)))
+        self.extensions.sort(key=lambda extension: -sum(map(bytes_read, kernels_of(extension))))
         folder = self.build_lib
         if self.editable_mode:  # its folders are temporary ones, in which nothing would be up to date
             ordinary = self.distribution.get_command_class("build")(self.distribution)
@@ -205,26 +205,26 @@ class BuildKernels(build_ext):
     def build_extension(self, extension: Extension) -> None:
         """Compile the kernels of one module, then the module, if anything it is made of has changed."""
         if extension.name in self.stale:
-            print(f"compiling {next(self.number)} of {len(self.stale)}: {extension.name}", flush=True)
-            for source in kernels_of(extension):
-                extension.extra_objects += self.compile_kernel(source, extension)
+            told = f"compiling {next(self.number)} of {len(self.stale)}: {extension.name}"
+            kernels = kernels_of(extension)
+            for level in self.levels if kernels else [""]:
+                print(f"{told}{level and ', '}{level}", flush=True)
+                for source in kernels:
+                    extension.extra_objects += self.compile_kernel(source, extension, level)
         super().build_extension(extension)
 
-    def compile_kernel(self, source: str, extension: Extension) -> list[str]:
-        """Compile one kernel source for every level where a file that it reads has changed; return the objects."""
-        path, objects = KERNELS / source, []
-        for level in self.levels:
-            folder = os.path.join(self.build_temp, extension.name, level)
-            expected = self.compiler.object_filenames([str(path)], output_dir=folder)
-            define = [f"-DPLR_ISA={level}", f"-DPLR_ISA_{level.upper()}=1"]
-            if self.force or newer_group(list(map(str, files_read(path))), expected[0], "newer"):
-                self.compiler.compile(
-                    [str(path)],
-                    output_dir=folder,
-                    include_dirs=[str(KERNELS)],
-                    extra_postargs=[*self.kernel_flags, *LEVEL_FLAGS[level], *define],
-                )
-            objects += expected
+    def compile_kernel(self, source: str, extension: Extension, level: str) -> list[str]:
+        """Compile one kernel source for a level if a file that it reads has changed; return the objects."""
+        path, folder = KERNELS / source, os.path.join(self.build_temp, extension.name, level)
+        objects: list[str] = self.compiler.object_filenames([str(path)], output_dir=folder)
+        define = [f"-DPLR_ISA={level}", f"-DPLR_ISA_{level.upper()}=1"]
+        if self.force or newer_group(list(map(str, files_read(path))), objects[0], "newer"):
+            self.compiler.compile(
+                [str(path)],
+                output_dir=folder,
+                include_dirs=[str(KERNELS)],
+                extra_postargs=[*self.kernel_flags, *LEVEL_FLAGS[level], *define],
+            )
         return objects
 
     def try_compile(self, code: str, compile_args: list[str], link_args: list[str] | None = None) -> bool:
@@ -325,6 +325,11 @@ def extension(module: str, kernel_sources: list[str]) -> Extension:
         include_dirs=[str(KERNELS), str(INCLUDE)],
         depends=sorted(map(str, read)),
     )
+
+
+def bytes_read(source: str) -> int:
+    """Return the size of a kernel source with all that it includes, which tells how long it takes to compile."""
+    return sum(path.stat().st_size for path in files_read(KERNELS / source))
 
 
 def kernels_of(extension: Extension) -> list[str]:
