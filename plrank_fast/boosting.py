@@ -24,9 +24,10 @@ from typing import Any, TypeAlias, get_args
 from warnings import warn
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._core.gradients import curvature as _curvature
 from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
@@ -197,22 +198,21 @@ class BoostingObjective(Workers):
         UserWarning
             If all documents of each query have the same gain, so that there is nothing to learn.
         """
-        scores_ = validation.real_array(scores, "scores")
+        is_plain = type(scores) is np.ndarray and scores.ndim == 1 and scores.dtype in (np.float64, np.float32)
+        scores_: Any = scores if is_plain else validation.real_array(scores, "scores")  # the estimator reads it too
         data = self._data_set(labels, offsets, weights, scores_)
-        if round_number is not None:
-            round_number = validation.count(round_number, "round_number", 0)
-        else:
-            round_number = data.rounds.next(scores_, self.first_round)
-        seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
-        gradient, curvature = self._raw_derivatives(scores_, data, seed)
-        total, number = self._added(np.array([curvature.sum(), curvature.size]))
+        rounds = data.rounds if round_number is not None else data.rounds.next(scores_, self.first_round)
+        if round_number is None:
+            round_number = rounds.number
+        ascent, diagonal = self._raw_derivatives(scores_, data, validation.count(round_number, "round_number", 0))
+        data.rounds = rounds
+        summed = _curvature.total_curvature(ascent, diagonal, self.n_threads)
+        total, number = self._added(np.array([summed, ascent.size]))
+        least = LEAST_CURVATURE / self.shrinkage
         if total == 0.0:  # nothing to learn
-            return np.zeros_like(gradient), np.full_like(gradient, LEAST_CURVATURE / self.shrinkage)
-        unit = total / number
-        gradient /= -unit * self.shrinkage
-        curvature /= unit * self.shrinkage
-        curvature += LEAST_CURVATURE / self.shrinkage
-        return gradient, curvature
+            return np.zeros(ascent.size), np.full(ascent.size, least)
+        divisor = total / number * self.shrinkage
+        return _curvature.divided(ascent, diagonal, divisor, least, self.n_threads)
 
     def _round(
         self, scores: ArrayLike, labels: ArrayLike, offsets: IntArray, weights: FloatArray | None
@@ -228,20 +228,20 @@ class BoostingObjective(Workers):
         return gradient, curvature
 
     def _raw_derivatives(
-        self, scores: FloatArray, data: _DataSet, seed: np.random.SeedSequence
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute the gradient of the metric, to ascend, and a curvature that is not negative."""
+        self, scores: FloatArray, data: _DataSet, round_number: int
+    ) -> tuple[FloatArray, FloatArray | None]:
+        """Compute the gradient of the metric, to ascend, and the Hessian diagonal if the curvature needs it."""
         method = ESTIMATORS[data.method]
         options: dict[str, Any] = {"offsets": data.offsets, "n_threads": self.n_threads}
         if data.method == EXACT:
             options["rtol"] = self.rtol
         else:
+            seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
             options |= {"n_samples": self.n_samples or method.n_samples, "rng": seed}
         if self.curvature == "gradient":
-            ascent = method.function(scores, data.target, data.rank_weights, **options)
-            return ascent, np.abs(ascent)
+            return method.function(scores, data.target, data.rank_weights, **options), None
         ascent, diagonal = method.function(scores, data.target, data.rank_weights, hessian=True, **options)
-        return ascent, np.maximum(np.abs(ascent), np.abs(diagonal))
+        return ascent, diagonal
 
     def _data_set(
         self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
@@ -253,12 +253,16 @@ class BoostingObjective(Workers):
             weights = None if weights is None else weights_
         kept = self._data_sets  # another thread may replace the list, and none changes it
         same = (data for data in kept if data.same(labels, offsets, weights, scores))
-        data = next(same, None) or self._prepared(*_checked(labels, offsets, weights, scores), weights is not None)
+        data = next(same, None) or self._prepared(
+            labels, *_checked(labels, offsets, weights, scores), weights is not None
+        )
         if not kept or data is not kept[0]:
             self._data_sets = [data, *(each for each in kept if each is not data)][:DATA_SETS_KEPT]
         return data
 
-    def _prepared(self, labels: FloatArray, offsets: IntArray, weights: FloatArray, weighted: bool) -> _DataSet:
+    def _prepared(
+        self, given: ArrayLike, labels: FloatArray, offsets: IntArray, weights: FloatArray, weighted: bool
+    ) -> _DataSet:
         rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets)
         relevance = relevance_of(labels, self.gain)
         factor = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
@@ -270,7 +274,7 @@ class BoostingObjective(Workers):
             cost, documents = self._added(np.array([cost, relevance.size]))
             method = EXACT if cost <= AFFORDABLE * documents else "pl_rank_cmc"
         target = relevance * np.repeat(factor * weights, np.diff(offsets))
-        return _DataSet(labels, offsets, weights, weighted, method, rank_weights, target)
+        return _DataSet(np.array(given), offsets, weights, weighted, method, rank_weights, target)
 
     def _forget(self) -> None:
         self._data_sets = []
@@ -437,14 +441,16 @@ def _checked(
 class _DataSet:
     """A data set as the caller passed it, and the metric to optimise: that of ``target``."""
 
-    labels: FloatArray
+    labels: NDArray[
+        Any
+    ]  # in the type in which they were passed, so that later rounds compare them without a conversion
     offsets: IntArray
     weights: FloatArray
     weighted: bool
     method: str
     rank_weights: FloatArray
     target: FloatArray
-    rounds: _Rounds = field(default_factory=lambda: _Rounds())
+    rounds: _Rounds = field(default_factory=lambda: _Rounds())  # replaced by each round
 
     def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:
         """Return whether these are the same data, which need not be checked again."""
@@ -457,17 +463,17 @@ class _DataSet:
         )
 
 
+@dataclass(frozen=True)
 class _Rounds:
-    """Counter of the rounds of a data set, which detects that a training starts over."""
+    """The rounds of a data set so far, by which one that starts over is detected."""
 
-    def __init__(self) -> None:
-        self.number = -1
-        self.start: FloatArray | None = None
-        self.at_start = 0  # rounds at the scores of the first, before any other
-        self.moved = False
+    number: int = -1  # of the last one
+    start: FloatArray | None = None  # scores of the first one
+    at_start: int = 0  # rounds at these scores, before any other
+    moved: bool = False
 
-    def next(self, scores: FloatArray, first_round: int) -> int:
-        """Return the number of the round at these scores.
+    def next(self, scores: FloatArray, first_round: int) -> _Rounds:
+        """Return the rounds with the one at these scores.
 
         A return to the scores of the first round, after others, is a new training. The same scores twice in a row are
         not: after a tree without a split the next round must have other random numbers.
@@ -478,9 +484,6 @@ class _Rounds:
             and np.array_equal(scores, self.start)
         )
         if self.start is None or (at_start and self.moved):
-            self.start, self.moved, self.number, self.at_start = scores.copy(), False, first_round, 1
-        else:
-            self.moved = self.moved or not at_start
-            self.number += 1
-            self.at_start += not self.moved
-        return self.number
+            return _Rounds(first_round, scores.copy(), 1)
+        moved = self.moved or not at_start
+        return _Rounds(self.number + 1, self.start, self.at_start + (not moved), moved)

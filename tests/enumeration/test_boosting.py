@@ -345,3 +345,47 @@ class TestRankingMetric:
     def test_names(self):
         assert RankingMetric().name == "ndcg_plrank@10"
         assert RankingMetric(rank_weights=[1, 1, 1], expected=True).name == "ndcg_expected@3"
+
+
+@pytest.mark.parametrize("curvature", ["gradient", "hessian"])
+def test_derivatives_of_a_large_set(curvature, on_team):
+    """The formulas in NumPy, in ranges of 4096 documents, with the same bits on any number of threads.
+
+    Mutants: a last range of few documents left out, or its end; the sum of one thread in other parts than that of two;
+    the Hessian diagonal left out; ``shrinkage`` not applied to the least curvature."""
+    rng = np.random.default_rng(3)
+    n_docs = 2 * 4096 + 11
+    scores, labels = rng.normal(size=n_docs), rng.integers(0, 4, n_docs).astype(np.float32)
+    offsets = np.append(np.arange(0, n_docs, 4), n_docs)
+    objective = boosting.BoostingObjective(method="exact", curvature=curvature, shrinkage=20.0)
+    data = objective._data_set(labels, offsets, None, scores)
+    ascent, diagonal = objective._raw_derivatives(scores, data, 0)
+    expected = np.abs(ascent) if curvature == "gradient" else np.maximum(np.abs(ascent), np.abs(diagonal))
+    unit = 20.0 * expected.sum() / n_docs
+
+    def of_team(n_threads):
+        objective.n_threads = n_threads
+        return objective.derivatives(scores, labels, offsets)
+
+    results = [on_team(n_threads, of_team) for n_threads in (1, 2, 7)]
+    for gradient, found in results:
+        np.testing.assert_allclose(gradient, -ascent / unit, rtol=1e-14)
+        np.testing.assert_allclose(found, expected / unit + 1e-3 / 20.0, rtol=1e-14)
+        np.testing.assert_array_equal(gradient, results[0][0])
+        np.testing.assert_array_equal(found, results[0][1])
+
+
+def test_a_round_that_fails_is_not_counted():
+    """Its random numbers are those of the round that takes its place. Mutant: the round counted before its scores are
+    found to be NaN."""
+    scores, labels, offsets = np.array([0.3, 0.1, 0.2, 0.9]), np.array([1, 0, 0, 2], dtype=np.float32), [0, 4]
+    failing, other = (boosting.BoostingObjective(method="cmc") for _ in range(2))
+    for objective in (failing, other):
+        objective.derivatives(scores, labels, offsets)
+    for wrong in (np.array([0.3, np.nan, 0.2, 0.9]), np.array([0.3, np.inf, 0.2, 0.9], dtype=np.float32)):
+        with pytest.raises(ValueError, match="scores must be finite, got"):
+            failing.derivatives(wrong, labels, offsets)
+    for _ in range(3):
+        moved = scores = scores + 0.1
+        results = [objective.derivatives(moved.astype(np.float32), labels, offsets) for objective in (failing, other)]
+        np.testing.assert_array_equal(results[0][0], results[1][0])

@@ -37,6 +37,8 @@ cdef int TEAMS
 cdef team_sizes SIZES
 cdef team_record RECORD
 
+cdef intp_t ITEMS_PER_RANGE
+
 cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil
 cdef bint pays(uintptr_t kind, double ns) noexcept nogil
 cdef int threads_worth(uintptr_t kind, double ns, int n_threads) noexcept nogil

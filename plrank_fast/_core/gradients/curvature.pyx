@@ -1,0 +1,87 @@
+"""The gradient to descend and the curvature of boosted trees, from the gradient of a metric to ascend.
+
+The curvature of a document is the magnitude of its gradient, or of its Hessian diagonal if that is larger. Both are
+divided by the mean curvature, so a first pass over the documents adds the curvatures up and a second one divides.
+"""
+
+from libc.math cimport fabs
+from libc.string cimport memset
+
+from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.scalar_types cimport intp_t
+from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, run_ranges
+from plrank_fast._core.runtime.threads cimport resolve_threads
+
+import numpy as np
+
+
+cdef struct Call:
+    const double *ascent         # (n_docs,)
+    const double *diagonal       # (n_docs,), or NULL
+    double *sums                 # one for each range, whatever the number of threads
+    double divisor
+    double least                 # added to each curvature
+    double *gradient
+    double *curvature
+
+
+cdef inline double curvature_of(const Call *call, intp_t d) noexcept nogil:
+    cdef double size = fabs(call.ascent[d])
+    return size if call.diagonal == NULL else max(size, fabs(call.diagonal[d]))
+
+
+cdef void add_curvatures(void *call_, intp_t start, intp_t stop) noexcept nogil:
+    """Add up the curvatures of each range from ``start`` on: a thread that is alone gets all of them at once."""
+    cdef const Call *call = <const Call *>call_
+    cdef double[8] sums          # side by side: an addition need not wait for the one before
+    cdef intp_t first = start, last, d
+    while first < stop:
+        last = min(first + ITEMS_PER_RANGE, stop)
+        memset(sums, 0, sizeof(sums))
+        for d in range(first, last):
+            sums[d & 7] += curvature_of(call, d)
+        for d in range(1, 8):
+            sums[0] += sums[d]
+        call.sums[first // ITEMS_PER_RANGE] = sums[0]
+        first = last
+
+
+cdef void divide(void *call_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
+    cdef intp_t d
+    for d in range(start, stop):
+        call.gradient[d] = call.ascent[d] / -call.divisor
+        call.curvature[d] = curvature_of(call, d) / call.divisor + call.least
+
+
+cdef Call call_of(const double[::1] ascent, const double[::1] diagonal) noexcept:
+    cdef Call call
+    call.ascent = &ascent[0]
+    call.diagonal = NULL if diagonal is None else &diagonal[0]
+    return call
+
+
+def total_curvature(const double[::1] ascent, const double[::1] diagonal, n_threads):
+    """Return the sum of the curvatures of documents; ``diagonal`` may be None."""
+    cdef intp_t n_docs = ascent.shape[0]
+    cdef Call call
+    if n_docs == 0:
+        return 0.0
+    call = call_of(ascent, diagonal)
+    sums = np.zeros((n_docs + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE)
+    call.sums = <double *>data_of(sums)
+    run_ranges(add_curvatures, &call, n_docs, 0.5, resolve_threads(n_threads))
+    return sums.sum()
+
+
+def divided(const double[::1] ascent, const double[::1] diagonal, double divisor, double least, n_threads):
+    """Return minus the gradient and the curvatures over ``divisor``, to which ``least`` is added."""
+    cdef intp_t n_docs = ascent.shape[0]
+    cdef Call call
+    gradient, curvature = np.empty(n_docs), np.empty(n_docs)
+    if n_docs > 0:
+        call = call_of(ascent, diagonal)
+        call.divisor, call.least = divisor, least
+        call.gradient, call.curvature = <double *>data_of(gradient), <double *>data_of(curvature)
+        run_ranges(divide, &call, n_docs, 1.0, resolve_threads(n_threads))
+    return gradient, curvature
