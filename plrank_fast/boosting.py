@@ -20,6 +20,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from inspect import signature
 from typing import Any, TypeAlias, get_args
 from warnings import warn
 
@@ -288,8 +289,8 @@ class BoostingObjective(Workers):
         self._forget()
 
     def __repr__(self) -> str:
-        settings = ", ".join(f"{name}={value!r}" for name, value in self.__getstate__().items() if value is not None)
-        return f"{type(self).__name__}({settings})"
+        """Return a text with the ranks that count, and the settings that are not the defaults."""
+        return _shown(self, BoostingObjective)
 
 
 class RankingMetric(Workers):
@@ -344,6 +345,10 @@ class RankingMetric(Workers):
         self.rtol = validation.relative_tolerance(rtol)
         self.n_threads = validation.threads(n_threads)
 
+    def __repr__(self) -> str:
+        """Return a text with the ranks that count, and the settings that are not the defaults."""
+        return _shown(self, RankingMetric)
+
     @property
     def name(self) -> str:
         """Name under which values are reported.
@@ -382,6 +387,16 @@ def relevance_of(labels: FloatArray, gain: Gain) -> FloatArray:
     if callable(gain):
         return validation.of_documents(gain(labels), "gain(labels)", labels)
     return gains(labels) if gain == "exponential" else labels.copy()
+
+
+def _shown(of: BoostingObjective | RankingMetric, kind: type) -> str:
+    ranks = f"cutoff={of.cutoff or DEFAULT_CUTOFF}"
+    if of.rank_weights is not None:
+        ranks = f"rank_weights=<{of.rank_weights.size} ranks>"
+    defaults = signature(kind).parameters
+    others = ((name, value) for name, value in vars(of).items() if name in defaults.keys() - {"cutoff", "rank_weights"})
+    changed = (f"{name}={value!r}" for name, value in others if value != defaults[name].default)
+    return f"{type(of).__name__}({', '.join([ranks, *changed])})"
 
 
 def _checked_gain(gain: Gain) -> Gain:

@@ -43,6 +43,10 @@ class RankingReward:
         self.batch = offsets is not None
         self.worth = worth
 
+    def __repr__(self) -> str:
+        """Return a text with the numbers of documents and queries."""
+        return f"RankingReward(n_docs={len(self.of_documents)}, n_queries={self.offsets.size - 1})"
+
     def __call__(self, rankings: ArrayLike) -> FloatArray:
         """Compute the rewards of rankings.
 

@@ -558,6 +558,11 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
         self.max_docs = validation.count(max_docs, "max_docs", 1)
         self.shuffle, self.generator = validation.flag(shuffle, "shuffle"), generator
 
+    def __repr__(self) -> str:
+        """Return a text with the numbers of queries and documents, and the options."""
+        numbers = f"n_queries={self.lengths.size}, n_docs={self.lengths.sum()}"
+        return f"QueryBatchSampler({numbers}, max_docs={self.max_docs}, shuffle={self.shuffle})"
+
     def __iter__(self) -> Iterator[list[int]]:
         """Yield the queries of each batch."""
         n_queries = self.lengths.size

@@ -14,7 +14,7 @@ from plrank_fast.off_policy.log import Log
 from plrank_fast.validation import FloatArray, RandomState
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class OffPolicyEstimate:
     """The estimated value of a policy, its gradient, and measures of its uncertainty.
 
@@ -39,6 +39,18 @@ class OffPolicyEstimate:
     effective_sample_size: float
     numerators: FloatArray
     denominators: FloatArray
+
+    def __repr__(self) -> str:
+        """Return a text with the value and its uncertainty."""
+        return f"OffPolicyEstimate({', '.join(f'{name}={number:.4g}' for name, number in self._shown().items())})"
+
+    def _repr_html_(self) -> str:
+        """Return a table of the value and its uncertainty, which notebooks show."""
+        cells = ((name.replace("_", " "), f"{number:.4g}") for name, number in self._shown().items())
+        return "<table>" + "".join(f"<tr><th>{name}</th><td>{number}</td></tr>" for name, number in cells) + "</table>"
+
+    def _shown(self) -> dict[str, float]:
+        return {name: getattr(self, name) for name in ("value", "standard_error", "effective_sample_size")}
 
     @property
     def standard_error(self) -> float:

@@ -241,6 +241,16 @@ class TestRounds:
         np.testing.assert_array_equal(self.noise(objective, SCORES * 2), self.noise(other, SCORES * 2))
 
 
+def test_texts_are_short():
+    """Mutants: defaults shown; no cutoff where it is the default; rank weights entry by entry."""
+    assert repr(BoostingObjective()) == "BoostingObjective(cutoff=10)"
+    assert (
+        repr(BoostingObjective(cutoff=3, seed=7, method="cmc")) == "BoostingObjective(cutoff=3, method='cmc', seed=7)"
+    )
+    assert repr(BoostingObjective(rank_weights=np.ones(99))) == "BoostingObjective(rank_weights=<99 ranks>)"
+    assert repr(RankingMetric(expected=True)) == "RankingMetric(cutoff=10, expected=True)"
+
+
 def test_data_set_is_prepared_once(monkeypatch):
     """And again when labels change under it. Mutants: prepared each round; the old gains kept."""
     calls = []

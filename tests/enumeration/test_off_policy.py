@@ -190,6 +190,13 @@ def test_long_rankings_do_not_underflow():
     assert (off_policy.ranking_propensities(old, rankings) == 0.0).all()
 
 
+def test_shown_in_short():
+    """Mutants: the arrays of the dataclass; another number in a row of the table."""
+    estimate = off_policy.ips([0.0, 0.0], [[0, 1], [1, 0], [0, 1]], [1.0, 0.0, 1.0], propensities=[0.5, 0.5, 0.5])
+    assert repr(estimate) == "OffPolicyEstimate(value=0.6667, standard_error=0.3333, effective_sample_size=3)"
+    assert "<tr><th>standard error</th><td>0.3333</td></tr>" in estimate._repr_html_()
+
+
 def test_bootstrap_interval():
     """Near the normal interval of the same log, of ratios too; the same seed gives the same numbers."""
     rankings = plr.sample_rankings(OLD, 2000, N_RANKS, rng=1)

@@ -566,6 +566,11 @@ def test_a_batch_without_offsets_warns():
     loss(torch.zeros(10000), torch.zeros(10000))
 
 
+def test_sampler_is_shown_in_short():
+    expected = "QueryBatchSampler(n_queries=3, n_docs=14, max_docs=5, shuffle=False)"
+    assert repr(QueryBatchSampler([3, 2, 9], 5, shuffle=False)) == expected
+
+
 def test_no_rows():
     """Mutants: a result of ``vmap`` from its first row alone; -1 for the size of an axis that may be empty."""
     rows = torch.zeros(0, 3)
