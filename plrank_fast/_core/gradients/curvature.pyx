@@ -7,7 +7,7 @@ divided by the mean curvature, so a first pass over the documents adds the curva
 from libc.math cimport fabs
 from libc.string cimport memset
 
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
@@ -54,34 +54,30 @@ cdef void divide(void *call_, intp_t start, intp_t stop) noexcept nogil:
         call.curvature[d] = curvature_of(call, d) / call.divisor + call.least
 
 
-cdef Call call_of(const double[::1] ascent, const double[::1] diagonal) noexcept:
-    cdef Call call
-    call.ascent = &ascent[0]
-    call.diagonal = NULL if diagonal is None else &diagonal[0]
-    return call
+cdef int read(Call *call, intp_t *n_docs, object ascent, object diagonal) except -1:
+    call.ascent = doubles_of(ascent, n_docs)
+    call.diagonal = doubles_of(diagonal, n_docs) if diagonal is not None else NULL
+    return 0
 
 
-def total_curvature(const double[::1] ascent, const double[::1] diagonal, n_threads):
+def total_curvature(ascent, diagonal, n_threads):
     """Return the sum of the curvatures of documents; ``diagonal`` may be None."""
-    cdef intp_t n_docs = ascent.shape[0]
+    cdef intp_t n_docs
     cdef Call call
-    if n_docs == 0:
-        return 0.0
-    call = call_of(ascent, diagonal)
+    read(&call, &n_docs, ascent, diagonal)
     sums = np.zeros((n_docs + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE)
     call.sums = <double *>data_of(sums)
     run_ranges(add_curvatures, &call, n_docs, 0.5, resolve_threads(n_threads))
     return sums.sum()
 
 
-def divided(const double[::1] ascent, const double[::1] diagonal, double divisor, double least, n_threads):
+def divided(ascent, diagonal, double divisor, double least, n_threads):
     """Return minus the gradient and the curvatures over ``divisor``, to which ``least`` is added."""
-    cdef intp_t n_docs = ascent.shape[0]
+    cdef intp_t n_docs
     cdef Call call
+    read(&call, &n_docs, ascent, diagonal)
     gradient, curvature = np.empty(n_docs), np.empty(n_docs)
-    if n_docs > 0:
-        call = call_of(ascent, diagonal)
-        call.divisor, call.least = divisor, least
-        call.gradient, call.curvature = <double *>data_of(gradient), <double *>data_of(curvature)
-        run_ranges(divide, &call, n_docs, 1.0, resolve_threads(n_threads))
+    call.divisor, call.least = divisor, least
+    call.gradient, call.curvature = <double *>data_of(gradient), <double *>data_of(curvature)
+    run_ranges(divide, &call, n_docs, 1.0, resolve_threads(n_threads))
     return gradient, curvature
