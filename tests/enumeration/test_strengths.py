@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from plrank_fast.strengths.observed import merged, read
 
 
 def rankings_of(true, n_rankings, seed, tied):
@@ -71,8 +72,9 @@ def test_steps_that_go_too_far(monkeypatch):
     slopes = plr.bucket_log_prob_vjp(strengths[items], data[1], np.ones(2001), offsets=offsets)
     gradient = np.bincount(items, slopes) - ridge * strengths
     assert gradient @ covariance @ gradient < 1e-8
-    monkeypatch.setattr("plrank_fast.strengths.MOST_STEPS", 9)
-    with pytest.raises(ValueError, match="the rankings determine the strengths too weakly: pass a ridge"):
+    monkeypatch.setattr("plrank_fast.strengths.fit.MOST_NEWTON_STEPS", 1)
+    monkeypatch.setattr("plrank_fast.strengths.fit.MOST_STEPS", 3)
+    with pytest.raises(ValueError, match="the rankings determine the strengths too weakly: pass a larger ridge"):
         plr.fit_strengths(*data, ridge=ridge)
 
 
@@ -105,8 +107,216 @@ def test_disconnected_items():
         (([0, 1], [0.5, 1], [0, 2]), "buckets must be whole numbers"),
         (([0, 1], [0, 1], [0, 1]), "offsets must start with 0 and end with"),
         (([], [], [0]), "the number of items must be at least 1"),
+        (([100_000, 5], [0, 1], [0, 2]), "item 0 is in no ranking with others: .*number the items without gaps"),
+        (([[1, 2], [2, 1]],), "item 0 is in no ranking"),
+        (([[0, 1], [0, 0]],), "items must be distinct within a ranking"),
+        ((np.array([[0, 1, -1], [0, -1, 1]]),), "no item after the end of a row"),
+        ((np.array([[0, -2]]),), "items must be at least 0, got -2"),
+        ((np.array([[0.5, 1.0]]),), "rankings must hold items, got dtype float64"),
+        (([0, 1], [0, 1]), "offsets must be given with buckets"),
     ],
 )
 def test_bad_arguments_are_named(data, message):
     with pytest.raises(ValueError, match=message):
         plr.fit_strengths(*data)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"names": ["a", "b"]}, r"items must be among the names, got \['c'\]"),
+        ({"names": ["a", "b", "c", "c"]}, "names must be distinct"),
+        ({"names": "abcd"}, "item 'd' is in no ranking with others: leave it out of names"),
+        ({"weights": [1, 2]}, "weights must have one entry for each of the 3 rankings"),
+        ({"weights": [1, 2, -1]}, "weights must be at least 0"),
+        ({"weights": [1, 1, 0]}, "must connect all items, but item 'b' never comes before"),
+        ({"reference": "d"}, "reference must be an item, got 'd'"),
+        ({"prior": [0, 1, 2]}, "prior only goes with a ridge above 0"),
+        ({"features": [[1.0], [2.0]]}, r"features must have one row for each of the 3 items, got shape \(2, 1\)"),
+        ({"features": [1.0, 1.0, 1.0]}, "determine the coefficients of these features too weakly: pass fewer"),
+        ({"unranked": "first"}, "unranked must be one of 'absent', 'last'"),
+    ],
+)
+def test_bad_options_are_named(options, message):
+    with pytest.raises(ValueError, match=message):
+        plr.fit_strengths([["a", "b"], ["b", "c"], ["c", "a"]], **options)
+
+
+@pytest.mark.parametrize(("rankings", "error"), [("abc", "a list of rankings, got str"), (["ab", "ba"], "'ab' at 0")])
+def test_what_is_no_list_of_rankings(rankings, error):
+    with pytest.raises(TypeError, match=error):
+        plr.fit_strengths(rankings)
+
+
+def test_more_items_than_their_covariance_has_room_for():
+    """Mutant: the matrix is made first (74 GB)."""
+    with pytest.raises(MemoryError, match="items must be at most 20,000, got 100,001, whose covariance has 80 GB"):
+        plr.fit_strengths([100_000, 5], [0, 1], [0, 2], ridge=1.0)
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses", "ridge"), [(3, 0, 1e-5), (3, 0, 1e-8), (3, 0, 1e-12), (100_000, 1, 0.0), (7, 3, 0.0)]
+)
+def test_standard_errors_of_a_pair(wins, losses, ridge):
+    """The variance of the difference is 2 / (2 n p (1 - p) + ridge) at p = 1 / (1 + exp(-difference)).
+
+    Mutants: the information where BFGS stops (4.4e-4 and 1.5e-3 off with the ridges, 4.9e-6 without); a last step of
+    1e-4; steps of any length.
+    """
+    fit = plr.fit_strengths([[0, 1], [1, 0]], weights=[wins, losses], ridge=ridge)
+    difference = fit.strengths[0] - fit.strengths[1]
+    n, lost = wins + losses, 1 / (1 + np.exp(difference))
+    assert n * lost - losses == pytest.approx(ridge * difference / 2, rel=1e-6, abs=1e-9 * losses)
+    variance = fit.covariance[0, 0] + fit.covariance[1, 1] - 2 * fit.covariance[0, 1]
+    assert np.sqrt(variance) == pytest.approx(np.sqrt(2 / (2 * n * lost * (1 - lost) + ridge)), rel=1e-6)
+
+
+def test_weak_links_between_groups():
+    """Two groups that a ridge alone holds together. Mutant: a diagonal of differences, which outweigh the ridge."""
+    one = [[0, 1], [1, 0]]
+    fit = plr.fit_strengths([*one, [2, 3], [3, 2]], weights=[5e4, 3e4, 3e4, 5e4], ridge=1e-3)
+    along = np.array([0.5, 0.5, -0.5, -0.5])
+    assert along @ fit.covariance @ along == pytest.approx(1e3, rel=1e-6)
+    with pytest.raises(ValueError, match="too weakly: pass a larger ridge"):
+        plr.fit_strengths([*one, [2, 3], [3, 2]], ridge=1e-300)
+
+
+def by_newton(rankings, counts, n_items, columns, penalty, means):
+    """Strengths, their covariance and all parameters by Newton's method on sums over choices, without ties."""
+    parameters = np.zeros(columns.shape[1])
+    for _ in range(50):
+        strengths = columns @ parameters
+        slopes, information = np.zeros(n_items), np.zeros((n_items, n_items))
+        for ranking, count in zip(rankings, counts, strict=True):
+            for rank in range(len(ranking)):
+                left = ranking[rank:]
+                chances = np.exp(strengths[left] - strengths[left].max())
+                chances /= chances.sum()
+                slopes[ranking[rank]] += count
+                slopes[left] -= count * chances
+                information[np.ix_(left, left)] += count * (np.diag(chances) - np.outer(chances, chances))
+        inverse = np.linalg.pinv(columns.T @ information @ columns + np.diag(penalty), hermitian=True)
+        parameters = parameters + inverse @ (columns.T @ slopes - penalty * (parameters - means))
+    return columns @ parameters, columns @ inverse @ columns.T, parameters
+
+
+@pytest.mark.parametrize("kind", ["free", "prior", "features", "both", "reference"])
+def test_newton(kind):
+    """Mutants: a penalty on coefficients; features not centred; means with the wrong sign; counts not used; a reference
+    whose own variance stays."""
+    rng = np.random.default_rng(7)
+    rankings = [rng.permutation(7)[: rng.integers(2, 6)].tolist() for _ in range(60)]
+    counts = rng.integers(1, 9, 60)
+    features = rng.normal(size=(7, 2)) + 3.0
+    columns, penalty, means, options = np.eye(7), np.zeros(7), np.zeros(7), {}
+    centred = features - features.mean(axis=0)
+    if kind == "prior":
+        prior = rng.normal(size=7) + 5.0
+        penalty, means, options = np.full(7, 2.0), prior - prior.mean(), {"ridge": 2.0, "prior": prior}
+    elif kind == "features":
+        columns, penalty, means, options = centred, np.zeros(2), np.zeros(2), {"features": features}
+    elif kind == "both":
+        columns, means = np.hstack([centred, columns]), np.zeros(9)
+        penalty, options = np.append([0, 0], np.full(7, 0.5)), {"features": features, "ridge": 0.5}
+    elif kind == "reference":
+        options = {"reference": 3}
+    strengths, covariance, parameters = by_newton(rankings, counts, 7, columns, penalty, means)
+    centre = np.eye(7) - (np.arange(7) == 3 if kind == "reference" else 1 / 7)
+    fit = plr.fit_strengths(rankings, weights=counts, **options)
+    np.testing.assert_allclose(fit.strengths, centre @ strengths, atol=1e-8)
+    np.testing.assert_allclose(fit.covariance, centre @ covariance @ centre.T, atol=2e-7)
+    if columns.shape[1] in (2, 9):
+        np.testing.assert_allclose(fit.coefficients, parameters[:2], atol=1e-8)
+        inverse = np.linalg.inv(centred.T @ centred) @ centred.T
+        if kind == "features":
+            np.testing.assert_allclose(fit.coefficient_covariance, inverse @ covariance @ inverse.T, atol=2e-7)
+
+
+def test_forms_of_rankings():
+    """The same rankings as lists, rows, items with places, by names and by numbers, repeated and counted.
+
+    Mutants: -1 as an item; names in the order of the rankings; the rest before the ranked; a set in order; ties lost
+    where equal rankings are merged; keys of long rankings that overflow.
+    """
+    rankings = plr.sample_rankings(np.linspace(-1, 1, 5), 200, 3, rng=0)
+    first = plr.fit_strengths(rankings)
+    names = ["e", "d", "c", "b", "a"]
+    named = [[names[i] for i in row] for row in rankings]
+    flat = rankings.reshape(-1), np.tile(np.arange(3), 200), 3 * np.arange(201)
+    distinct, counts = np.unique(rankings, axis=0, return_counts=True)
+    padded = np.append(rankings, np.full((200, 2), -1), axis=1)
+    for fit in (
+        plr.fit_strengths(rankings.tolist()),
+        plr.fit_strengths(padded),
+        plr.fit_strengths(*flat),
+        plr.fit_strengths(distinct, weights=counts),
+        plr.fit_strengths(named, names=names),
+        plr.fit_strengths(rankings, names=names),
+        plr.fit_strengths(np.array(named, dtype=object), names=iter(names)),
+    ):
+        np.testing.assert_allclose(fit.strengths, first.strengths, rtol=0, atol=1e-12)
+        np.testing.assert_allclose(fit.covariance, first.covariance, rtol=0, atol=1e-12)
+    by_name = plr.fit_strengths(named)
+    assert by_name.names == sorted(names)
+    np.testing.assert_allclose(by_name.strengths, first.strengths[::-1], rtol=0, atol=1e-12)
+    assert plr.fit_strengths([[20, 10], [10, 20]], names=[10, 20]).names == [10, 20]
+    rest = [{*range(5)} - set(row) for row in rankings.tolist()]
+    last = plr.fit_strengths([[*row, others] for row, others in zip(rankings.tolist(), rest, strict=True)])
+    np.testing.assert_allclose(plr.fit_strengths(rankings, unranked="last").strengths, last.strengths, atol=1e-12)
+    tied = plr.fit_strengths([[{0, 1}, 2], [2, 0, 1], [0, {2, 1}], [1, 0, 2]], weights=[2, 1, 1, 1])
+    items = [0, 1, 2, 2, 0, 1, 0, 2, 1, 1, 0, 2, 1, 0, 2]
+    buckets = [0, 0, 1, 0, 1, 2, 0, 1, 1, 0, 1, 2, 5, 5, 9]
+    other = plr.fit_strengths(items, buckets, 3 * np.arange(6))
+    np.testing.assert_allclose(tied.strengths, other.strengths, rtol=0, atol=1e-12)
+
+
+def test_equal_rankings_are_merged():
+    """Mutants: places that differ by their numbers; rankings of weight 0 kept; a key beyond 2**62."""
+    observed = read([[0, 1], [5, 3], [0, 1, {2, 3}], [0, 1, {3, 2}], [1, 0], [4]], weights=[1, 2, 3, 4, 0, 9])[1]
+    entries, places, limits, counts = merged(observed)
+    assert (entries.tolist(), places.tolist()) == ([0, 1, 5, 3, 0, 1, 2, 3], [0, 1, 0, 1, 0, 1, 2, 2])
+    assert (limits.tolist(), counts.tolist()) == ([0, 2, 4, 8], [1.0, 2.0, 7.0])
+    rows = np.argsort(np.random.default_rng(0).random((40, 300)), axis=1)
+    assert merged(read(np.vstack([rows, rows[:7]]))[1]).counts.tolist().count(2.0) == 7
+
+
+def test_result():
+    """Mutants: the quantile of one tail; the weakest first; the second item's probability."""
+    fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "cc"], ["cc", "a"]], weights=[3, 1, 2, 2])
+    strengths, errors, covariance = fit
+    assert strengths is fit.strengths and np.allclose(errors**2, np.diag(covariance))
+    assert repr(fit) == "FittedStrengths(n_items=3, strongest='a')"
+    np.testing.assert_allclose(fit.intervals(0.95)[:, 1], strengths + 1.959963984540054 * errors)
+    np.testing.assert_allclose(fit.intervals(0.5).mean(axis=1), strengths, atol=1e-15)
+    weights = np.exp(strengths)
+    chances = [
+        weights[0] / (weights[0] + weights[1]),
+        weights[1] / weights.sum() * weights[2] / (weights[2] + weights[0]),
+    ]
+    np.testing.assert_allclose(fit.predict([["a", "b"], ["b", "cc", "a"]]), chances, rtol=1e-12)
+    np.testing.assert_allclose(fit.predict([[{"a", "b"}, "cc"], ["cc", {"a", "b"}]]).sum(), 1 - fit.predict(
+        [["a", "cc", "b"], ["b", "cc", "a"]]).sum(), rtol=1e-9)  # fmt: skip
+    lines = fit.summary().split("\n")
+    assert lines[0].split() == ["item", "strength", "std.", "error", "95%", "from", "to"]
+    assert [line.split()[0] for line in lines[1:]] == [fit.names[i] for i in np.argsort(-strengths)]
+    assert float(lines[1].split()[1]) == pytest.approx(strengths.max(), abs=1e-4)
+    described = plr.fit_strengths([["a", "b"], ["b", "a"]], features=[1.0, 2.0], weights=[2, 1])
+    assert "(feature 0)" in described.summary()
+    with pytest.raises(ValueError, match="level must be positive and below 1"):
+        fit.intervals(1.0)
+
+
+def test_plot():
+    """The strongest on top. Mutant: the order of the names."""
+    pytest.importorskip("matplotlib")
+    fit = plr.fit_strengths([["a", "b"], ["b", "a"]], weights=[1, 3])
+    labels = [label.get_text() for label in fit.plot().axes[0].get_yticklabels()]
+    assert labels == ["a", "b"]
+
+
+def test_choix():
+    """The fit of another package, where it is installed. Mutant: pairs the wrong way round."""
+    choix = pytest.importorskip("choix")
+    rankings = plr.sample_rankings(np.linspace(-1, 1, 6), 500, 4, rng=1)
+    others = choix.opt_rankings(6, [tuple(row) for row in rankings.tolist()], tol=1e-10)
+    np.testing.assert_allclose(plr.fit_strengths(rankings).strengths, others - others.mean(), atol=1e-5)

@@ -1,0 +1,4 @@
+"""Strengths of items from observed rankings, with or without ties: maximum likelihood under Plackett-Luce."""
+
+from plrank_fast.strengths.fit import fit_strengths as fit_strengths
+from plrank_fast.strengths.fitted import FittedStrengths as FittedStrengths
