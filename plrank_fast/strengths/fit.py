@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -67,10 +67,10 @@ def fit_strengths(
     reference : hashable, optional
         Item whose strength is 0. By default the mean of all is.
     unranked : {"absent", "last"}
-        What it means that a ranking leaves out an item: nothing, or that the item comes after the others, as in a
-        ranking of the best K.
+        Whether an item that a ranking leaves out was not compared, or comes after the others, as in a ranking of the
+        best K.
     n_threads : int, optional
-        None: all available processors; negative: that many fewer than all, plus one.
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
@@ -119,7 +119,7 @@ def fit_strengths(
     (array([ 0.5,  0.1, -0.6]), array([0.95, 0.72, 0.83]))
     """
     names_, observed = read(rankings, buckets, offsets, weights=weights, names=names, unranked=unranked)
-    observed, n_items = merged(observed), len(names_)
+    n_items = len(names_)
     ridge = validation.real(ridge, "ridge", at_least=0.0)
     origin = names_.index(reference) if reference in names_ else -1
     validation.require(origin >= 0 or reference is None, f"reference must be an item, got {reference!r}")
@@ -129,11 +129,15 @@ def fit_strengths(
         means = validation.one_entry_each(validation.real_array(prior, "prior"), "prior", n_items, "items")
         means = validation.within_limits(means, "prior")
     columns = None if features is None else _centred(features, n_items)
-    if ridge == 0.0 and columns is None:
-        _require_connected(observed, names_)
+    determined = ridge > 0.0 or columns is not None
+    if not determined:
+        _require_seen(observed, names_)
     if n_items > MOST_ITEMS:
         problem = f"items must be at most {MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
         validation.require(False, f"{problem} {8e-9 * n_items**2:.0f} GB: name those that rankings hold", MemoryError)
+    observed = merged(observed)
+    if not determined:
+        _require_connected(observed, names_)
     model = _Model(observed, n_items, columns, ridge, means - means.mean(), n_threads)
     parameters, inverse = _maximum(model, "a larger ridge" if ridge else "a ridge")
     strengths, centre = model.strengths(parameters), np.eye(n_items) - 1.0 / n_items
@@ -195,7 +199,7 @@ class _Model:
     def value_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return what is maximised, and its gradient."""
         value, slopes = self._of_entries(self.strengths(parameters)[self.observed.entries])
-        items = np.bincount(self.observed.entries, slopes, self.n_items)
+        items = np.asarray(np.bincount(self.observed.entries, slopes, self.n_items), dtype=np.float64)
         off = parameters - self.means
         gradient = self.of_parameters(items[:, np.newaxis])[:, 0] - self.penalty * off
         return value - 0.5 * float(self.penalty @ off**2), gradient
@@ -217,8 +221,8 @@ class _Model:
             links += flat.reshape(n_items, n_items)
         links = 0.5 * (links + links.T)
         np.fill_diagonal(links, 0.0)
-        information = np.diag(links.sum(axis=1)) - links
-        information = self.of_parameters(self.of_parameters(information).T)
+        links = np.diag(links.sum(axis=1)) - links
+        information = self.of_parameters(self.of_parameters(links).T)
         information[np.diag_indices_from(information)] += self.penalty
         if self.columns is None:  # all strengths may move together: what holds them is taken out by the caller
             information += max(float(np.diag(information).mean()), 1e-300) / n_items
@@ -272,12 +276,17 @@ def _centred(features: ArrayLike, n_items: int) -> FloatArray:
     return np.asarray(columns - columns.mean(axis=0), dtype=np.float64)
 
 
-def _require_connected(observed: Observed, names: list[Any]) -> None:
-    """Require that each item comes after every other one in some ranking, be it through others."""
-    seen = np.bincount(observed.entries, minlength=len(names)) > 0
-    absent = names[int(np.argmin(seen))]
+def _require_seen(observed: Observed, names: Sequence[Any]) -> None:
+    """Require that each item is in some ranking with another one."""
+    used = (np.diff(observed.limits) > 1) & (observed.counts > 0.0)
+    seen = np.unique(observed.entries[used[observed.ranking]])
+    absent = names[int(np.argmin(np.append(seen == np.arange(seen.size), False)))] if seen.size < len(names) else None
     remedy = "leave it out of names, number the items without gaps from 0, or pass a ridge"
-    validation.require(seen.all(), f"item {absent!r} is in no ranking with others: {remedy}")
+    validation.require(seen.size == len(names), f"item {absent!r} is in no ranking with others: {remedy}")
+
+
+def _require_connected(observed: Observed, names: Sequence[Any]) -> None:
+    """Require that each item comes after every other one in some ranking, be it through others."""
     for order, sign in (("after", 1), ("before", -1)):
         reached = _reached(observed, sign, len(names))
         problem = f"item {names[int(np.argmin(reached))]!r} never comes {order} item {names[0]!r}, be it through others"

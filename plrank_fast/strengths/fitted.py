@@ -1,9 +1,9 @@
-"""What a fit of strengths returns: estimates, their errors, probabilities of rankings, a table and a plot."""
+"""The result of a fit: strengths, their errors, probabilities of rankings, a table and a plot."""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import Any
 
@@ -31,18 +31,18 @@ class FittedStrengths:
     covariance : ndarray, shape (n_items, n_items), float64
         Inverse of the observed information, for strengths with this origin. The variance of the difference of items i
         and j is ``covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]``, for any origin.
-    names : list
-        Names of the items: 0, 1, ... if rankings hold numbers.
+    names : list or range
+        Names of the items: numbers from 0 if rankings hold these.
     coefficients : ndarray, shape (n_features,), float64, or None
         Strength for each unit of a feature.
     coefficient_covariance : ndarray, shape (n_features, n_features), float64, or None
-        Of the coefficients.
+        Covariance of the coefficients.
     """
 
     strengths: FloatArray
     standard_errors: FloatArray
     covariance: FloatArray
-    names: list[Any]
+    names: Sequence[Any]
     coefficients: FloatArray | None = None
     coefficient_covariance: FloatArray | None = None
 
@@ -77,7 +77,7 @@ class FittedStrengths:
         Parameters
         ----------
         rankings : array or list of lists
-            As for ``fit_strengths``, by the same names or numbers.
+            Rankings in any form that ``fit_strengths`` takes without buckets, by the same names or numbers.
 
         Returns
         -------

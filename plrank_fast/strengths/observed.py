@@ -38,9 +38,9 @@ def read(
     weights: ArrayLike | None = None,
     names: Iterable[Hashable] | None = None,
     unranked: str = "absent",
-) -> tuple[list[Any], Observed]:
+) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
-    known = None if names is None else list(names)
+    known: Sequence[Any] | None = None if names is None else list(names)
     labels, places, limits = rankings, buckets, offsets
     if buckets is not None or offsets is not None:
         limits = validation.given(offsets, "offsets", " with buckets")
@@ -57,8 +57,8 @@ def read(
     if weights is not None:
         counts = validation.weights_of(weights, "weights", limits.size - 1, "rankings")
     observed = Observed(entries, places, limits, counts)
-    distinct = np.zeros(entries.size, dtype=bool)
-    distinct[np.unique(observed.ranking * len(known) + entries, return_index=True)[1]] = True
+    order, distinct = np.lexsort((entries, observed.ranking)), np.ones(entries.size, dtype=bool)
+    distinct[order[1:]] = (np.diff(entries[order]) != 0) | (np.diff(observed.ranking[order]) != 0)
     validation.each(distinct, entries, "items", "be distinct within a ranking")
     if validation.choice(unranked, "unranked", ("absent", "last")) == "last":
         observed = _with_the_rest(observed, len(known))
@@ -84,9 +84,10 @@ def merged(observed: Observed) -> Observed:
             key, most = key * base + column, most * base
         _, first, place = np.unique(key, return_index=True, return_inverse=True)
         parts.append((columns[first], np.bincount(place, observed.counts[rows], first.size)))
-    codes = np.concatenate([part.reshape(-1) for part, _ in parts] or [np.zeros(0, dtype=np.int64)])
-    sizes = np.concatenate([np.full(len(part), part.shape[1]) for part, _ in parts] or [np.zeros(0, dtype=np.int64)])
-    counts = np.concatenate([count for _, count in parts] or [np.zeros(0)])
+    none = np.zeros(0, dtype=np.int64)
+    codes = np.concatenate([none, *(part.reshape(-1) for part, _ in parts)])
+    sizes = np.concatenate([none, *(np.full(len(part), part.shape[1]) for part, _ in parts)])
+    counts: FloatArray = np.concatenate([np.zeros(0), *(count for _, count in parts)])
     limits = np.append(0, np.cumsum(sizes))
     steps = np.cumsum(codes % 2)
     places = steps - np.repeat(steps[limits[:-1]], sizes) if codes.size else steps
@@ -131,7 +132,7 @@ def _of_matrix(rankings: Any) -> tuple[Any, IntArray, IntArray]:
     return matrix[present], np.nonzero(present)[1], np.append(0, np.cumsum(lengths))
 
 
-def _numbered(given: Any, names: list[Any] | None) -> tuple[list[Any], IntArray]:
+def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], IntArray]:
     """Return names, and the number of each item among them; items that are numbers need no names."""
     labels = given if isinstance(given, list) else validation.as_array(given, "items")
     numeric = (
@@ -140,7 +141,7 @@ def _numbered(given: Any, names: list[Any] | None) -> tuple[list[Any], IntArray]
     if numeric and not any(isinstance(name, Integral) for name in names or ()):
         entries = validation.integer_array(labels, "items")
         validation.each(entries >= 0, entries, "items", "be at least 0")
-        names = list(range(int(entries.max(initial=-1)) + 1)) if names is None else names
+        names = range(int(entries.max(initial=-1)) + 1) if names is None else names
         validation.each(entries < len(names), entries, "items", f"be less than the number of names, {len(names)}")
     else:
         labels = labels if isinstance(labels, list) else labels.tolist()

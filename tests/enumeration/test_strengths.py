@@ -233,7 +233,7 @@ def test_newton(kind):
 
 
 def test_forms_of_rankings():
-    """The same rankings as lists, rows, items with places, by names and by numbers, repeated and counted.
+    """Equal rankings as lists, rows, items with places, by names and by numbers, repeated and counted.
 
     Mutants: -1 as an item; names in the order of the rankings; the rest before the ranked; a set in order; ties lost
     where equal rankings are merged; keys of long rankings that overflow.
@@ -284,7 +284,8 @@ def test_result():
     """Mutants: the quantile of one tail; the weakest first; the second item's probability."""
     fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "cc"], ["cc", "a"]], weights=[3, 1, 2, 2])
     strengths, errors, covariance = fit
-    assert strengths is fit.strengths and np.allclose(errors**2, np.diag(covariance))
+    assert strengths is fit.strengths
+    np.testing.assert_allclose(errors**2, np.diag(covariance))
     assert repr(fit) == "FittedStrengths(n_items=3, strongest='a')"
     np.testing.assert_allclose(fit.intervals(0.95)[:, 1], strengths + 1.959963984540054 * errors)
     np.testing.assert_allclose(fit.intervals(0.5).mean(axis=1), strengths, atol=1e-15)
