@@ -59,13 +59,13 @@ cdef bint copy_each_within_limits(double *to, const double *values, size_t n) no
 
 def all_finite(array):
     """Return whether all values of a C-contiguous array of doubles are finite."""
-    cdef intp_t n
+    cdef intp_t n = 0
     cdef const double *values = doubles_of(array, &n)
     return n == 0 or are_finite(values, n)
 
 
 def each_within_limits(array):
     """Return whether every group of the values of such an array, however they are grouped, is within the limits."""
-    cdef intp_t n
+    cdef intp_t n = 0
     cdef const double *values = doubles_of(array, &n)
     return n == 0 or each_within(kernels.found_in(values, n))
