@@ -168,6 +168,23 @@ class TestTeamSize:
         assert times.mean() <= 1.1 * min(work, team)
         assert np.quantile(times, 0.9) <= 1.1 * np.median(times)
 
+    def test_estimates_far_too_low(self, rule, processors):
+        """Loops of ten milliseconds are known for what they are. Mutant: the factor never learnt."""
+        machine = Machine(rule, processors)
+        machine.loops(20, 3e4, pause=5e6)
+        machine.off = 1e-3
+        sizes, _ = machine.loops(20, 1e7, pause=5e6)
+        assert np.median(sizes) == processors
+
+    def test_each_pause_has_its_waking(self, rule, processors):
+        """Threads that spin are used by a loop for which those that sleep are not. Mutant: one waking for both."""
+        machine = Machine(rule, processors)
+        sizes = []
+        for _ in range(200):
+            machine.loop(1e6)
+            sizes.append((machine.loop(2e4)[0], machine.loops(1, 2e4, 5e6)[0][0]))
+        assert (np.median(sizes[50:], axis=0) == [processors, 1]).all()
+
     def test_no_sizes_in_between(self, rule, processors):
         """Work of any size, one after the other. Mutant: as many threads as the work is worth."""
         machine = Machine(rule, processors)
@@ -190,7 +207,7 @@ class TestTeamSize:
             assert np.median(sizes) == processors // 2
 
     def test_no_longer_busy(self, rule, processors):
-        """The whole team is back soon. Mutants: pauses that grow each time; a pause for ever; all waking learnt."""
+        """The whole team is back soon. Mutants: pauses that grow each time; a pause for ever."""
         machine = Machine(rule, processors)
         machine.late = lambda n: 4e6 * (n == processors)
         machine.loops(3000, 1e6)

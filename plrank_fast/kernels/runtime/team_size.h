@@ -32,13 +32,12 @@ static inline int plr_logarithm(double ns)
     return ns < 2.0 ? 0 : ns >= 4e18 ? 61 : 63 - __builtin_clzll((unsigned long long)ns);
 }
 
-/* Learn a measurement: the geometric mean of the old value and the new one, which counts at most as four times the old
- * one. A thread that waited for a time slice is an exception; a machine that became busy is known after a few loops. */
+/* Learn a measurement: the geometric mean of the old value and the new one. */
 static inline void plr_learn(double *learnt, double measured)
 {
     const double before = plr_get(learnt);
     if (before > 0.0)
-        measured = sqrt(before * (measured < 4.0 * before ? measured : 4.0 * before));
+        measured = sqrt(before * measured);
     plr_set(learnt, measured > 1e-3 ? measured : 1e-3);
 }
 
@@ -91,9 +90,8 @@ static inline int plr_team_size(const team_sizes *sizes, const expected_loop *lo
  * teams, so a small part of the time without them may be lost on looking again. */
 static inline void plr_learn_alone(team_sizes *sizes, const expected_loop *loop, double taken)
 {
-    const double credit = plr_get(&sizes->credit) + PLR_SHARE_LOST * taken;
     plr_learn(loop->factor, taken / loop->ns);
-    plr_set(&sizes->credit, credit < loop->waking ? credit : loop->waking);
+    plr_set(&sizes->credit, plr_get(&sizes->credit) + PLR_SHARE_LOST * taken);
 }
 
 /* Judge a team by the time that its loop took, and return whether it was good. If fewer threads would have been faster,
@@ -127,9 +125,7 @@ static inline void plr_learn_team(
         loop->work = n_threads * idlest;
     if (!resized) {
         plr_judge(sizes, loop, n_threads, ended - started, ended);
-        /* of time slices, for which a thread waited, it is enough to learn that a team does not pay for such loops */
-        const double before = plr_get(loop->waking_learnt), enough = before > loop->work ? before : loop->work;
-        plr_learn(loop->waking_learnt, before == 0.0 || waking < enough ? waking : enough);
+        plr_learn(loop->waking_learnt, waking);
     } else if (resizing == 0.0 || plr_judge(sizes, loop, n_threads, ended - started - resizing, ended))
         plr_learn(&sizes->resizing, waking);
 }
