@@ -76,7 +76,10 @@ class Progress:
         if progress.seconds.keys() != ACTIVITIES.keys():
             raise ValueError(f"it has the seconds of {', '.join(progress.seconds)}")
         if len(progress.history) != progress.epoch + 1 or progress.best_epoch > progress.epoch:
-            raise ValueError(f"epoch {progress.epoch}, best {progress.best_epoch}, does not go with its history")
+            n = len(progress.history)
+            raise ValueError(
+                f"a history of {n} entries does not fit epoch {progress.epoch}, best {progress.best_epoch}"
+            )
         return progress
 
 

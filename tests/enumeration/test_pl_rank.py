@@ -77,7 +77,7 @@ class TestEveryGap:
     """Error below 1e-12 of the sum of an item's absolute terms, for likely and for absurd rankings.
 
     Mutants: S_k as total minus placed; one unit for all ranks; the sums of unplaced shares not kept apart by the
-    first unplaced item; lopsided rankings not handed out (LARGEST_SHARE infinite).
+    first unplaced item; unbalanced rankings not handed out (LARGEST_SHARE infinite).
     """
 
     @pytest.mark.parametrize("variant", ESTIMATORS)

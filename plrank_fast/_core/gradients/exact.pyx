@@ -189,7 +189,7 @@ def expectations(
     scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
     hessian=False, bint exposure=False, direction=None
 ):
-    """Return those of value (n_queries,), gradient and Hessian diagonal (n_docs,) that are wanted.
+    """Compute the value (n_queries,), the gradient and the Hessian diagonal (n_docs,), each if it is asked for.
 
     The other arguments are those of ``pl_rank_exact``; ``out`` is that of the gradient with its Hessian diagonal, or of
     a single result. ``exposure`` takes no relevance, and returns the exposures in place of the gradient. With a

@@ -175,7 +175,7 @@ cdef void accumulate_pl_rank_3(
     cdef intp_t i, k, d, unplaced
     cdef intp_t cutoff = estimate.cutoff
     cdef double direct, risk, shared, ratio, inverse, weight
-    cdef bint lopsided
+    cdef bint unbalanced
     for i in range(n_rankings):
         ranking = rankings + i * stride
         analyse_ranking(remaining, ranking)
@@ -201,14 +201,14 @@ cdef void accumulate_pl_rank_3(
         ratio = unit_ratio(remaining, unplaced, remaining.unit_position[cutoff - 1])
         direct *= ratio
         risk *= ratio
-        lopsided = False
+        unbalanced = False
         for k in range(cutoff):
             d = ranking[k]
             if remaining.position[d] > unplaced:
                 weight = weight_in_unit(remaining, d, unplaced)
                 shared = weight * (fabs(estimate.relevance[d] * direct) + fabs(risk))
-                lopsided |= shared > LARGEST_SHARE * state.own_terms[k]
-        if lopsided:
+                unbalanced |= shared > LARGEST_SHARE * state.own_terms[k]
+        if unbalanced:
             add_to_unplaced(estimate, state, ranking, direct, risk)
             continue
         state.unplaced_direct[unplaced] += direct
