@@ -36,7 +36,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         const double *relevance
         const double *rank_weights
         double rtol, inverse_sigma
-        int normal
+        int law
         double *gradient
         double *hessian
         const double *direction
@@ -47,6 +47,8 @@ cdef extern from "gradients/exact/exact.h" nogil:
         double value, missed
         int attempts, nodes
 
+    int PLR_EXPONENTIAL
+    int PLR_NORMAL
     int PLR_EXACT_GRADIENT
     int PLR_EXACT_PROBABILITIES
     int PLR_EXACT_NORMAL
@@ -62,7 +64,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
 cdef const exact_kernels *kernels = exact_kernels_at(simd_level())
 kernels.prepare()
 
-cdef dict NOISES = {"gumbel": False, "normal": True}
+cdef dict NOISES = {"gumbel": PLR_EXPONENTIAL, "normal": PLR_NORMAL}
 NOISE_NAMES = tuple(NOISES)
 cdef double SMALLEST_RTOL = 1e-10  # below it rounding errors dominate; the C interface has the same limit
 SMALLEST_TOLERANCE = SMALLEST_RTOL
@@ -91,7 +93,7 @@ cdef size_t workspace_of(const exact_query *task, intp_t n_items, int n_threads)
     return kernels.workspace(
         n_items, task.K,
         PLR_EXACT_PROBABILITIES if task.probabilities != NULL
-        else PLR_EXACT_NORMAL if task.normal
+        else PLR_EXACT_NORMAL if task.law
         else PLR_EXACT_PRODUCT if task.direction != NULL else PLR_EXACT_GRADIENT, n_threads)
 
 
@@ -208,7 +210,7 @@ def expectations(
     if direction is not None:
         call.task.direction = <const double *>data_of(direction)
     call.task.rtol = rtol
-    call.task.normal = chosen(noise, "noise", NOISES)
+    call.task.law = chosen(noise, "noise", NOISES)
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
     call.task.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
     n_threads = checked_threads(n_threads)
@@ -256,7 +258,7 @@ def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, g
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
     cdef exact_query task = new_query(rank_weights.size)
-    task.D, task.rtol, task.normal = scores.size, rtol, normal
+    task.D, task.rtol, task.law = scores.size, rtol, normal
     task.scores, task.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
     task.rank_weights, task.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
     task.hessian = <double *>data_of(hessian) if hessian is not None else NULL

@@ -136,7 +136,7 @@ PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
 /* ---------------------------------------------------------------------------------------------- P and B */
 
 /* Return the product of q over light items, whose odds are known; 0 where it underflows. */
-PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
+PLR_INLINE lanes silence_of_light(const panel *p, const node_vector *node)
 {
     lanes inverse[QUARTET];
     for (int n = 0; n < QUARTET; n++)
@@ -149,13 +149,13 @@ PLR_INLINE lanes normal_silence(const panel *p, const node_vector *node)
 
 /* Set P = B = 0 except for the constant of P. If the probability that no light item has arrived is far from underflow,
  * it is the constant, and the factors of light items are 1 + r z (monic, the result); otherwise they are q + p z. */
-PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int normal)
+PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int law)
 {
     const double weight = node->light_weight + p->proxies.weight;
-    const lanes silence = normal ? normal_silence(p, node) : vec_exp_flush(-weight * node->time);
+    const lanes silence = arrives_at_rate(law) ? vec_exp_flush(-weight * node->time) : silence_of_light(p, node);
     /* compressed panels are built to be far from underflow */
-    const int monic = normal ? last_lane(&silence) > exp(-LARGEST_SILENCE)
-                             : p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE;
+    const int monic = arrives_at_rate(law) ? p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE
+                                           : last_lane(&silence) > exp(-LARGEST_SILENCE);
     lanes *restrict P = p->at.P, *restrict B = p->at.B;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         P[m] = B[m] = (lanes){0};
@@ -182,7 +182,7 @@ PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
 
 /* Multiply P, so far a constant, by the factors of small quartets and proxies. Returns the number of terms of b, which
  * enter B when P is complete. */
-PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_range small, const int normal)
+PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_range small, const int law)
 {
     const item_block *items = &p->items;
     const node_workspace *at = &p->at;
@@ -195,12 +195,12 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_ra
     const summed_items relevant = {.count = middle - first, .odds = at->odds + first, .hazard = at->hazard + first,
                                    .w = items->w + first, .rho = items->rho + first};
     const summed_items irrelevant = {.count = last - middle, .odds = at->odds + middle};
-    intptr_t terms = add_power_sums(p, relevant, 1, normal, coefficients);
-    const intptr_t all_terms = add_power_sums(p, irrelevant, 0, normal, coefficients);
+    intptr_t terms = add_power_sums(p, relevant, 1, law, coefficients);
+    const intptr_t all_terms = add_power_sums(p, irrelevant, 0, law, coefficients);
     if (p->proxies.count) {
         const summed_items proxies = {.count = p->proxies.count, .odds = at->proxy_odds, .mass = p->proxies.mass,
                                       .rho_mass = p->proxies.rho_mass};
-        const intptr_t more = add_power_sums(p, proxies, 1, 0, coefficients);
+        const intptr_t more = add_power_sums(p, proxies, 1, PLR_EXPONENTIAL, coefficients);
         terms = more > terms ? more : terms;
     }
     multiply_by_power_sums(at->P, at->s, terms > all_terms ? terms : all_terms, coefficients);
@@ -210,7 +210,7 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_ra
 /* Multiply P and B by the factors of all quartets except the small ones; `top` is the highest coefficient that is not
  * 0. Low coefficients that no later factor moves into the band are omitted. */
 PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_range small, intptr_t top, int monic,
-                                  const int normal)
+                                  const int law)
 {
     const item_block *items = &p->items;
     const intptr_t coefficients = node->high, low = node->low;
@@ -228,36 +228,36 @@ PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_ran
         const int light = monic && quartet >= node->light_begin && quartet < node->light_end;
         if (quartet >= items->relevant) {
             if (light)
-                include_quartet(p, quartet, bottom, top, 1, 0, normal);
+                include_quartet(p, quartet, bottom, top, 1, 0, law);
             else
-                include_quartet(p, quartet, bottom, top, 0, 0, normal);
+                include_quartet(p, quartet, bottom, top, 0, 0, law);
         } else {
             if (light)
-                include_quartet(p, quartet, bottom, top, 1, 1, normal);
+                include_quartet(p, quartet, bottom, top, 1, 1, law);
             else
-                include_quartet(p, quartet, bottom, top, 0, 1, normal);
+                include_quartet(p, quartet, bottom, top, 0, 1, law);
         }
     }
 }
 
 /* Compute P and B from the odds. */
-PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int normal)
+PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int law)
 {
     find_light(p, node);
     find_coefficients(p, node);
     if (node->low >= p->ranks.K)
         return;
     const node_vector here = *node; /* a copy that cannot be aliased */
-    const int monic = start_polynomials(p, &here, normal);
+    const int monic = start_polynomials(p, &here, law);
     quartet_range small = {p->items.relevant, p->items.relevant};
     if (monic)
         small = find_small(p, &here);
     intptr_t terms = 0, top = 0;
     if (small.begin < small.end || p->proxies.count) {
-        terms = multiply_small(p, &here, small, normal);
+        terms = multiply_small(p, &here, small, law);
         top = here.high - 1;
     }
-    multiply_quartets(p, &here, small, top, monic, normal);
+    multiply_quartets(p, &here, small, top, monic, law);
     if (!p->cancellation->requested)
         add_shares(p->at.B, p->at.P, p->at.b, terms, here.low, here.high);
 }
@@ -267,28 +267,18 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int norma
 static void exponential_arrivals(panel *p, node_vector *node)
 {
     find_exponential_odds(p, node->time);
-    arrival_polynomials(p, node, 0);
+    arrival_polynomials(p, node, PLR_EXPONENTIAL);
 }
 
-/* Compute odds and hazards. */
-PLR_INLINE void find_normal_odds(panel *p, lanes t)
+/* Do so for items of any law without a rate. */
+PLR_INLINE void arrivals_at(panel *p, node_vector *node, const int law)
 {
-    const double certain = sqrt(2 * LARGEST_EXPONENT); /* sigmas at which q is about e^-700 */
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
-        lanes y = p->items.position[j] + t, density;
-        y = vec_select(y < certain, y, vec_all(certain));
-        const lanes tail = vec_normal_tail(vec_abs(y), &density);
-        const int_lanes early = y < 0.0;
-        const lanes inverse_q = 1.0 / vec_select(early, 1.0 - tail, tail);
-        p->at.odds[j] = vec_select(early, tail, 1.0 - tail) * inverse_q;
-        p->at.hazard[j] = density * inverse_q;
+        const odds_and_hazard item = odds_at(law, p->items.position[j], node->time);
+        p->at.odds[j] = item.odds;
+        p->at.hazard[j] = item.hazard;
     }
-}
-
-static void normal_arrivals(panel *p, node_vector *node)
-{
-    find_normal_odds(p, node->time);
-    arrival_polynomials(p, node, 1);
+    arrival_polynomials(p, node, law);
 }
 
 #endif

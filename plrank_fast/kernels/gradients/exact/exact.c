@@ -137,7 +137,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
             problem->error[i] = 2 * problem->tolerance.cut * losses_of(i) * problem->tolerance.R;
         query->attempts = attempt + 1;
         const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
-        if (query->normal)
+        if (query->law == PLR_NORMAL)
             integrate_normal(problem);
         else
             integrate_exponential(problem);
@@ -184,7 +184,7 @@ static void find_expectations(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
-    lay_out_problem(&problem, memory, D, K, query->normal      ? PLR_EXACT_NORMAL
+    lay_out_problem(&problem, memory, D, K, query->law == PLR_NORMAL ? PLR_EXACT_NORMAL
                                             : query->direction ? PLR_EXACT_PRODUCT
                                                                : PLR_EXACT_GRADIENT, query->loop);
     problem.query = query;

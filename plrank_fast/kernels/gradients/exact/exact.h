@@ -5,6 +5,8 @@
  *
  *     exact_query           inputs and outputs of one query
  *     score_histogram       counts of items by score
+ *     law                   of arrival: all that the other files know of the noise
+ *     law_terms, exponential_law, normal_law    odds, hazard, derivatives, magnitudes at complex times
  *     arrival_profile       expected number of arrivals and its variance at a time, from the histogram
  *     tail_bound            bound of the error from ending the integral
  *     gauss_legendre        rules on [0, 1]

@@ -29,6 +29,7 @@
 
 #include "runtime/parallel_loop.h"
 #include "gradients/exact/item_block.h"
+#include "gradients/exact/law.h"
 #include "gradients/exact/moment_compression.h"
 #include "gradients/exact/quadrature_plan.h"
 #include "simd/vector_math.h"
@@ -61,7 +62,7 @@ typedef struct {
 /* Workspace that every vector of nodes overwrites. */
 typedef struct {
     lanes *odds;                /* r of each item */
-    lanes *hazard;              /* of each item with normal arrival times; with exponential ones it is w */
+    lanes *hazard;              /* of each item, unless it is w at all times (law.h) */
     lanes *proxy_odds;
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
     lanes *y, *c, *e;           /* coefficients of the series in r */
@@ -99,17 +100,9 @@ PLR_INLINE double last_lane(const lanes *x)
     return ((const double *)x)[PLR_LANES - 1];
 }
 
-/* Return the odds at time t of an item of weight w <= 1. Where e^(w t) would overflow, it has arrived with
- * certainty. */
-PLR_INLINE lanes exponential_odds(double w, lanes t)
+PLR_INLINE lanes hazard_of(const panel *p, intptr_t j, const int law)
 {
-    const lanes x = w * t;
-    return vec_expm1(vec_select(x < LARGEST_EXPONENT, x, vec_all(LARGEST_EXPONENT)));
-}
-
-PLR_INLINE lanes hazard_of(const panel *p, intptr_t j, const int normal)
-{
-    return normal ? p->at.hazard[j] : vec_all(p->items.w[j]);
+    return arrives_at_rate(law) ? vec_all(p->items.w[j]) : p->at.hazard[j];
 }
 
 /* Return the largest odds of four items at the last of the nodes. */

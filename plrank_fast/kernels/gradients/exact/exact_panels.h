@@ -10,7 +10,7 @@
 #include "gradients/exact/exact_problem.h"
 
 #define GAP 7.0          /* nats between neighbouring scores from which on a cut saves nodes */
-/* Nats (sigmas with normal arrival times) that one panel may span. Shorter ones leave out more items that cannot arrive
+/* Nats, or sigmas, that one panel may span. Shorter ones leave out more items that cannot arrive
  * in them, and have more nodes in all. The limit is 200: odds are finite up to e^700 (exact_panel.h), beside which
  * third powers of w t, at most e^600, must be negligible. */
 #define WIDEST 30.0

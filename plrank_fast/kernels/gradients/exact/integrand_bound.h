@@ -14,7 +14,7 @@
  * over all x, where the a_i are phases; each factor is at most exp(-u_i (1 - u_i) (1 - cos(x + a_i))), and by Hoelder's
  * inequality their mean is largest for equal phases.
  *
- * With normal arrival times the density takes the place of w_j q_j.
+ * Where items have no rate (law.h), their density takes the place of w_j q_j.
  */
 #ifndef PLR_INTEGRAND_BOUND_H
 #define PLR_INTEGRAND_BOUND_H
@@ -23,10 +23,9 @@
 #include <math.h>
 
 #include "gradients/exact/gauss_legendre.h"
+#include "gradients/exact/law.h"
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
-
-#define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* of normal arrival times: 1 / sqrt(2 pi) */
 
 enum { OF_VALUE, OF_GRADIENT, OF_HESSIAN, INTEGRALS };
 
@@ -40,29 +39,15 @@ typedef struct {
     int product;                 /* whether the Hessian is multiplied by a vector of entries of at most 1 */
 } panel_gains;
 
-/* The map from [v_begin, v_begin + v_length] to time: t = t0 + scale sinh(v)^2, or t0 + scale sinh(v) for normal
- * arrival times. */
+/* The map from [v_begin, v_begin + v_length] to time: t = t0 + scale sinh(v)^2 for items that arrive at a rate,
+ * t0 + scale sinh(v) for others. */
 typedef struct {
-    int normal;
+    int law;
     double t0, scale, v_begin, v_length;
 } time_map;
 
 #define POINTS 16        /* of half of the ellipse, or a multiple; the other half has the conjugate values */
-#define LEAST_ETA 0.2    /* for that number, and twice that with normal arrival times, whose peaks are narrower */
-
-typedef struct {
-    lanes real, imaginary;
-} complex_lanes;
-
-PLR_INLINE complex_lanes times(complex_lanes a, complex_lanes b)
-{
-    return (complex_lanes){a.real * b.real - a.imaginary * b.imaginary, a.real * b.imaginary + a.imaginary * b.real};
-}
-
-PLR_INLINE lanes square_of(complex_lanes a)
-{
-    return a.real * a.real + a.imaginary * a.imaginary;
-}
+#define LEAST_ETA 0.2    /* for that number, and twice that for items without a rate, whose peaks are narrower */
 
 /* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
 typedef struct {
@@ -91,9 +76,9 @@ PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int firs
     const lanes grow = vec_exp(v), shrink = 1.0 / grow;
     const lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 0.5 * (grow + shrink);
     const complex_lanes sine_of = {sinh_v * cos_y, cosh_v * sin_y}, cosine_of = {cosh_v * cos_y, sinh_v * sin_y};
-    const complex_lanes shape = map->normal ? sine_of : times(sine_of, sine_of);
+    const complex_lanes shape = arrives_at_rate(map->law) ? times(sine_of, sine_of) : sine_of;
     const lanes dv2 = square_of(slope) * square_of(along);
-    const lanes dt2 = square_of(cosine_of) * (map->normal ? vec_all(0.25) : square_of(sine_of)) * dv2;
+    const lanes dt2 = square_of(cosine_of) * (arrives_at_rate(map->law) ? square_of(sine_of) : vec_all(0.25)) * dv2;
     return (ellipse_points){{map->t0 + map->scale * shape.real, map->scale * shape.imaginary},
                             map->scale * map->v_length * vec_rough_sqrt(dt2)};
 }
@@ -106,74 +91,8 @@ typedef struct {
     lanes all, moving;            /* of h, and of |rho (1 - x)| h: only for a product with the Hessian */
 } item_sums;
 
-/* Limit the exponents of an item: beyond, it has arrived, or grows so much that no bound is of use. */
-PLR_INLINE lanes limited(lanes x)
-{
-    const double most = 0.5 * LARGEST_EXPONENT;
-    return vec_min_f64(vec_max_f64(x, vec_all(-most)), vec_all(most));
-}
-
-/* Return sin(b / 2)^2 to 1e-5, by the Taylor polynomial of sin(pi r), |r| <= 1/2. */
-PLR_INLINE lanes rough_squared_sine(lanes b)
-{
-    const double shift = 0x1.8p52;
-    const lanes turns = b * (0.5 / M_PI), r = turns - ((turns + shift) - shift), r2 = r * r;
-    const lanes sine = M_PI + r2 * (-5.16771278 + r2 * (2.55016404 + r2 * (-0.59926453 + r2 * 0.08214589)));
-    return r2 * sine * sine;
-}
-
-/* Magnitudes of an item at a complex time: of p and of p and q in sum, of its density, and the squares of the factors
- * of Y in the gradient and in the Hessian diagonal. */
-typedef struct {
-    lanes p, both, density, first, second;
-} item_magnitudes;
-
-PLR_INLINE item_magnitudes exponential_item(double w, complex_lanes t)
-{
-    const lanes a = limited(w * t.real), b = limited(w * t.imaginary);
-    const lanes q = vec_rough_exp2(-M_LOG2E * a);
-    const lanes p = vec_rough_sqrt((1.0 - q) * (1.0 - q) + 4.0 * q * rough_squared_sine(b));
-    const complex_lanes second = {1.0 - 3.0 * a + a * a - b * b, b * (2.0 * a - 3.0)};
-    return (item_magnitudes){p, p + q, w * q, (1.0 - a) * (1.0 - a) + b * b, square_of(second)};
-}
-
-/* Return the probability of a normal variable above z, Re z >= 0, over e^(-z^2 / 2), to 1.3e-5, by Weideman's series
- * for the error function (docs/numerics.md), summed for both parts at once. */
-PLR_INLINE complex_lanes rough_tail(complex_lanes z)
-{
-    static const double series[] = {-8.4800862e-5, -1.8021895e-4, 4.9836962e-4, 1.4282417e-3,
-                                    -2.3422658e-3, -0.01387978,   -6.2564108e-3, 0.11193483,
-                                    0.48204482,    1.1898904,     2.1253128,     2.9534215};
-    const double middle = 4.119534;
-    const lanes inverse2 = vec_rough_inverse(square_of((complex_lanes){middle + z.real, z.imaginary}));
-    const complex_lanes inverse = {(middle + z.real) * inverse2, -z.imaginary * inverse2};
-    const complex_lanes x = times((complex_lanes){middle - z.real, -z.imaginary}, inverse);
-    const lanes twice = 2.0 * x.real, size = square_of(x);
-    lanes before = {0}, sum = vec_all(series[0]);
-    for (int i = 1; i < (int)(sizeof series / sizeof *series); i++) {
-        const lanes next = series[i] + twice * sum - size * before;
-        before = sum;
-        sum = next;
-    }
-    const complex_lanes all = times((complex_lanes){sum - x.real * before, x.imaginary * before}, inverse);
-    return times((complex_lanes){all.real + DENSITY_AT_0, all.imaginary}, inverse);
-}
-
-PLR_INLINE item_magnitudes normal_item(complex_lanes y)
-{
-    const complex_lanes square = times(y, y), later = {vec_abs(y.real), y.imaginary};
-    const lanes decay = vec_rough_exp2(-M_LOG2E * limited(0.5 * square.real));
-    lanes cosine;
-    const lanes sine = vec_sin_cos(later.real * later.imaginary * (0.5 / M_PI), &cosine);
-    const complex_lanes tail = times((complex_lanes){decay * cosine, -decay * sine}, rough_tail(later));
-    const complex_lanes rest = {1.0 - tail.real, tail.imaginary}, second = {square.real - 1.0, square.imaginary};
-    const lanes less = vec_rough_sqrt(square_of(tail)), more = vec_rough_sqrt(square_of(rest));
-    return (item_magnitudes){vec_select(y.real > 0.0, more, less), more + less, DENSITY_AT_0 * decay, square_of(y),
-                             square_of(second)};
-}
-
 PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure,
-                               int product, int normal)
+                               int product, int law)
 {
     item_sums sums = {{0}};
     double w = 1;
@@ -181,12 +100,12 @@ PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t
         const double count = histogram->count[bin], square = histogram->squares[bin];
         if (count == 0)
             continue;
-        const complex_lanes y = {t.real - bin * (1.0 / BINS_PER_NAT), t.imaginary};
-        if (normal && vec_largest((y.imaginary - y.real) * (y.imaginary + y.real)) < -100) { /* certain to 1e-22 */
-            sums.arrivals += vec_keep(y.real > 0.0, vec_all(count));
+        const double f = bin * (-1.0 / BINS_PER_NAT);
+        if (certain_at(law, f, t)) {
+            sums.arrivals += vec_keep(f + t.real > 0.0, vec_all(count));
             continue;
         }
-        const item_magnitudes item = normal ? normal_item(y) : exponential_item(w, t);
+        const item_magnitudes item = magnitudes_at(law, w, f, t);
         const lanes inverse = vec_rough_inverse(item.both), u = item.p * inverse, h = item.density * inverse;
         sums.log_C += count * vec_rough_log(item.both);
         sums.arrivals += count * u;
@@ -270,14 +189,14 @@ static double log_of_sum(const log_sum *sum)
 
 /* Add the integrands at a vector of points to the sums. */
 PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *gains, ellipse_points points,
-                           int derivatives, int exposure, int normal, log_sum sum[INTEGRALS])
+                           int derivatives, int exposure, int law, log_sum sum[INTEGRALS])
 {
-    const int product = derivatives > 1 && !normal && gains->product;
-    const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, product, normal);
+    const int product = derivatives > 1 && arrives_at_rate(law) && gains->product;
+    const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, product, law);
     const lanes most_likely = largest_chance(sums.variance, product);
     const rank_sums ranks = gains->theta ? sum_ranks(gains, &sums) : (rank_sums){most_likely, most_likely};
     lanes norm[INTEGRALS] = {sums.relevant * vec_min_f64(ranks.open, gains->sum_theta * most_likely)};
-    const lanes factor = exposure ? (lanes){0} : normal ? vec_all(1) : vec_rough_sqrt(square_of(points.t));
+    const lanes factor = exposure ? (lanes){0} : moving_at(law, points.t);
     const lanes moving = factor * sums.relevant * ranks.next;
     for (int order = 1; order <= derivatives; order++)
         norm[order] = vec_rough_sqrt(sums.own[order]) * ranks.open + vec_rough_sqrt(sums.others[order]) * moving;
@@ -296,22 +215,23 @@ PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *
 static void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
                        double log_error[INTEGRALS])
 {
-    const int derivatives = gains->derivatives, count = POINTS * (int)ceil((1 + map->normal) * LEAST_ETA / eta);
+    const double least_eta = arrives_at_rate(map->law) ? LEAST_ETA : 2 * LEAST_ETA;
+    const int derivatives = gains->derivatives, count = POINTS * (int)ceil(least_eta / eta);
     log_sum sum[INTEGRALS];
     for (int order = 0; order <= derivatives; order++)
         sum[order] = (log_sum){vec_all(-LARGEST_EXPONENT), {0}};
     for (int first = 0; first < count; first += PLR_LANES) {
         const ellipse_points points = place_points(map, eta, first, count);
-        if (map->normal)
-            add_points(histogram, gains, points, derivatives, 0, 1, sum);
+        if (!arrives_at_rate(map->law))
+            FOR_LAW(map->law, add_points(histogram, gains, points, derivatives, 0, LAW, sum))
         else if (derivatives == 0)
-            add_points(histogram, gains, points, 0, 0, 0, sum);
+            add_points(histogram, gains, points, 0, 0, PLR_EXPONENTIAL, sum);
         else if (gains->exposure)
-            add_points(histogram, gains, points, 1, 1, 0, sum);
+            add_points(histogram, gains, points, 1, 1, PLR_EXPONENTIAL, sum);
         else if (derivatives == 1)
-            add_points(histogram, gains, points, 1, 0, 0, sum);
+            add_points(histogram, gains, points, 1, 0, PLR_EXPONENTIAL, sum);
         else
-            add_points(histogram, gains, points, 2, 0, 0, sum);
+            add_points(histogram, gains, points, 2, 0, PLR_EXPONENTIAL, sum);
     }
     for (int order = 0; order <= derivatives; order++)
         log_error[order] = log_of_sum(sum + order) + log(2 * M_PI / count) - eta;

@@ -19,7 +19,7 @@ typedef struct {
     double *w, *rho;                 /* weight and relevance; both are 0 for null items */
     intptr_t *item;                  /* index in the panel, -1 for null items */
     double *direction;               /* of a product with the Hessian, 0 for null items; else NULL */
-    double *position;                /* with normal arrival times: f over sigma, very low for null items; else NULL */
+    double *position;                /* f over sigma, very low for null items; NULL if items arrive at a rate */
 } item_block;
 
 #define CLASSES 256 /* of weights: quarter octaves, the last of which includes all lighter ones */

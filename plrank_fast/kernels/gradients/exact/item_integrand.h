@@ -10,20 +10,14 @@ typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, HESSIAN, PRODUCT } integrands;
 
 /* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y. */
 PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,
-                         const integrands wanted, const int normal)
+                         const integrands wanted, const int law)
 {
-    const double w = p->items.w[j], rho = p->items.rho[j];
-    const lanes t = node->factor, dt = node->weight;
-    lanes gradient, hessian;
-    if (normal) {
-        const lanes y = p->items.position[j] + t, weight = p->at.hazard[j] * dt;
-        gradient = weight * (relevant ? qX - rho * y * qY : qX);
-        hessian = weight * (relevant ? rho * (y * y - 1.0) * qY - y * qX : -y * qX);
-    } else {
-        const lanes x = w * t, weight = w * dt, X = t * qX, rest = (1.0 - x) * X;
-        gradient = weight * (relevant ? rho * (1.0 - x) * qY + X : X);
-        hessian = weight * (relevant ? rho * ((1.0 - x) * (1.0 - x) - x) * qY + rest : rest);
-    }
+    const double rho = p->items.rho[j];
+    const double w_or_score = arrives_at_rate(law) ? p->items.w[j] : p->items.position[j];
+    const item_slopes slopes = slopes_at(law, w_or_score, node->factor);
+    const lanes weight = hazard_of(p, j, law) * node->weight, X = slopes.moving * qX, rest = slopes.first * X;
+    const lanes gradient = weight * (relevant ? rho * slopes.first * qY + X : X);
+    const lanes hessian = weight * (relevant ? rho * slopes.second * qY + rest : rest);
     p->sums.gradient[j] += gradient;
     if (wanted == HESSIAN)
         p->sums.hessian[j] += hessian;

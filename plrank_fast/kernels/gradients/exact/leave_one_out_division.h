@@ -82,7 +82,7 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
 
 /* Add a quartet of any items: upwards at the nodes where the odds are small enough, downwards at the others. */
 PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *node,
-                                const int relevant, const integrands wanted, const int normal)
+                                const int relevant, const integrands wanted, const int law)
 {
     const intptr_t j = QUARTET * quartet;
     const lanes zero = {0};
@@ -91,7 +91,7 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     double first = INFINITY, last = 0;
     for (int n = 0; n < QUARTET; n++) {
         r[n] = p->at.odds[j + n];
-        a[n] = p->items.rho[j + n] * hazard_of(p, j + n, normal);
+        a[n] = p->items.rho[j + n] * hazard_of(p, j + n, law);
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));
     }
@@ -114,7 +114,7 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
         divide_downwards(p, node, s, a, relevant, qY, qX);
     }
     for (int n = 0; n < QUARTET; n++)
-        add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, normal);
+        add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, law);
 }
 
 #endif

@@ -75,7 +75,7 @@ PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, 
 
 /* Add a quartet of light items. */
 PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *node,
-                              const int relevant, const integrands wanted, const int normal)
+                              const int relevant, const integrands wanted, const int law)
 {
     const intptr_t j = QUARTET * quartet;
     const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.odds + j));
@@ -85,8 +85,8 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *nod
     evaluate_series(p, terms, z, relevant, Y, C, E);
     for (int n = 0; n < QUARTET; n++)
         add_item(p, j + n, node, Y[n],
-                 relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * E[n] : C[n], relevant, wanted,
-                 normal);
+                 relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, law)) * E[n] : C[n], relevant, wanted,
+                 law);
 }
 
 PLR_INLINE void add_to_proxy(proxy_sums *sums, lanes plain, lanes relevant)

@@ -40,7 +40,7 @@ static void prepare_normal_table(void)
 static double choose_map(const live_time *live, double begin, double end, double nats, time_map *map)
 {
     double density[MOST_STEPS], densest = 0, best = 0, b = 0;
-    map->normal = 1;
+    map->law = PLR_NORMAL;
     for (int i = 0; i < live->steps; i++) {
         const double t = (double)(live->first + i) / BINS_PER_NAT, early = smaller(t, 0) / begin;
         density[i] = larger(0, 1 - early * early) + live->crowding[i];

@@ -23,20 +23,20 @@ PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
 
 /* Add quartets [begin, end). */
 PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const integrands wanted,
-                          const int normal)
+                          const int law)
 {
     const double work = (double)p->ranks.K;
     for (intptr_t quartet = begin; quartet < end && !cancellation_requested(p->cancellation, work); quartet++) {
         const int relevant = quartet < p->items.relevant;
         const int light = quartet >= node->light_begin && quartet < node->light_end;
         if (light && relevant)
-            add_by_series(p, quartet, node, 1, wanted, normal);
+            add_by_series(p, quartet, node, 1, wanted, law);
         else if (light)
-            add_by_series(p, quartet, node, 0, wanted, normal);
+            add_by_series(p, quartet, node, 0, wanted, law);
         else if (relevant)
-            add_by_division(p, quartet, node, 1, wanted, normal);
+            add_by_division(p, quartet, node, 1, wanted, law);
         else
-            add_by_division(p, quartet, node, 0, wanted, normal);
+            add_by_division(p, quartet, node, 0, wanted, law);
     }
 }
 
@@ -46,7 +46,7 @@ typedef struct {
     node_vector node;
     lanes value; /* integrand of the metric itself */
     integrands wanted;
-    int normal;
+    int law;
 } node_task;
 
 /* Compute P, B and the series at the vector of nodes from i on. */
@@ -55,10 +55,10 @@ static void prepare_nodes(node_task *task, int i)
     panel *p = task->p;
     node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
     found.factor = task->wanted == EXPOSURE ? (lanes){0} : found.time;
-    if (task->normal)
-        normal_arrivals(p, &found);
-    else
+    if (arrives_at_rate(task->law))
         exponential_arrivals(p, &found);
+    else
+        FOR_LAW(task->law, arrivals_at(p, &found, LAW))
     node_vector here = found; /* a copy that cannot be aliased */
     const intptr_t K = p->ranks.K;
     lanes value = {0};
@@ -94,14 +94,10 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
         return;
     if (task->wanted == PRODUCT)
         add_product(p, &here, begin, end);
-    else if (task->normal && task->wanted == HESSIAN)
-        add_items(p, &here, begin, end, HESSIAN, 1);
-    else if (task->normal)
-        add_items(p, &here, begin, end, GRADIENT, 1);
     else if (task->wanted == HESSIAN)
-        add_items(p, &here, begin, end, HESSIAN, 0);
+        FOR_LAW(task->law, add_items(p, &here, begin, end, HESSIAN, LAW))
     else
-        add_items(p, &here, begin, end, GRADIENT, 0);
+        FOR_LAW(task->law, add_items(p, &here, begin, end, GRADIENT, LAW))
 }
 
 /* Add the parts outside of all blocks: the metric itself, and proxies. */
@@ -158,7 +154,7 @@ static void integrate_side_by_side(panel *p, const integrands wanted)
     for (int v = 0; v < most; v++) {
         copy[v] = *p;
         copy[v].at = p->side_by_side[v];
-        task[v] = (node_task){.p = copy + v, .wanted = wanted, .normal = p->items.position != NULL};
+        task[v] = (node_task){.p = copy + v, .wanted = wanted, .law = p->plan->map.law};
     }
     for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += nodes.vectors * PLR_LANES) {
         const int left = (p->plan->nodes - i + PLR_LANES - 1) / PLR_LANES;
@@ -175,7 +171,7 @@ static void integrate_side_by_side(panel *p, const integrands wanted)
 
 static void integrate_one_by_one(panel *p, const integrands wanted)
 {
-    node_task task = {.p = p, .wanted = wanted, .normal = p->items.position != NULL};
+    node_task task = {.p = p, .wanted = wanted, .law = p->plan->map.law};
     for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += PLR_LANES) {
         prepare_nodes(&task, i);
         add_rest(p, &task);

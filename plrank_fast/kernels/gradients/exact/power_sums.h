@@ -15,7 +15,7 @@ typedef struct {
 
 /* Add s_i = sum mass (-r)^i and, for relevant items, b_i = sum share (-r)^i; returns the number of terms that
  * matter. */
-PLR_INLINE intptr_t add_power_sums(panel *p, const summed_items items, const int relevant, const int normal,
+PLR_INLINE intptr_t add_power_sums(panel *p, const summed_items items, const int relevant, const int law,
                                    intptr_t most)
 {
     lanes *const power_sum = p->at.s, *const share_sum = p->at.b;
@@ -30,9 +30,9 @@ PLR_INLINE intptr_t add_power_sums(panel *p, const summed_items items, const int
             power[n] = ratio[n];
             number[n] = items.mass ? items.mass[j + n] : 1;
             if (relevant)
-                share[n] = normal           ? items.rho[j + n] * items.hazard[j + n]
-                           : items.rho_mass ? vec_all(items.rho_mass[j + n])
-                                            : vec_all((items.rho[j + n] * items.w[j + n]));
+                share[n] = !arrives_at_rate(law) ? items.rho[j + n] * items.hazard[j + n]
+                           : items.rho_mass      ? vec_all(items.rho_mass[j + n])
+                                                 : vec_all((items.rho[j + n] * items.w[j + n]));
         }
         if (relevant)
             share_sum[0] += (share[0] + share[1]) + (share[2] + share[3]);

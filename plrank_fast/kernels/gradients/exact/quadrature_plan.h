@@ -236,7 +236,7 @@ static void choose_nodes(const score_histogram *histogram, const panel_gains *ga
     double wanted, eta, log_error[INTEGRALS];
     for (plan->pieces = 1;; plan->pieces += (int)(plan->pieces * wanted / MOST_NODES)) {
         eta = best_eta(b, plan->map.v_length / plan->pieces, goals->nats);
-        if (!plan->map.normal)
+        if (arrives_at_rate(plan->map.law))
             eta = smaller(eta, eta_before_turning(plan->map.v_length / plan->pieces));
         wanted = nodes_wanted(histogram, gains, goals->allowed, plan, eta, log_error);
         while (2 * eta * wanted > 3 * goals->nats) {
@@ -288,8 +288,8 @@ static void place_nodes(quadrature_plan *plan, int piece)
         const lanes v = map.v_begin + vec_load(rule.node + i) * map.v_length;
         const lanes grow = vec_expm1(v), shrink = -grow / (1.0 + grow);
         const lanes sinh_v = 0.5 * (grow - shrink), cosh_v = 1.0 + 0.5 * (grow + shrink);
-        const lanes t = map.t0 + scale * (map.normal ? sinh_v : sinh_v * sinh_v);
-        const lanes dt = scale * map.v_length * cosh_v * (map.normal ? vec_all(1) : 2.0 * sinh_v);
+        const lanes t = map.t0 + scale * (arrives_at_rate(map.law) ? sinh_v * sinh_v : sinh_v);
+        const lanes dt = scale * map.v_length * cosh_v * (arrives_at_rate(map.law) ? 2.0 * sinh_v : vec_all(1));
         vec_store(plan->time + i, t);
         vec_store(plan->weight + i, dt * vec_load(rule.weight + i));
     }

@@ -50,7 +50,7 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
 
 /* Multiply by the factors of a quartet, divided by q if monic: P then starts with the product of all q. */
 PLR_INLINE void include_quartet(panel *p, intptr_t quartet, intptr_t low, intptr_t top, const int monic,
-                                const int relevant, const int normal)
+                                const int relevant, const int law)
 {
     const intptr_t j = QUARTET * quartet;
     lanes q[QUARTET], odds[QUARTET], a[QUARTET] = {{0}};
@@ -58,7 +58,7 @@ PLR_INLINE void include_quartet(panel *p, intptr_t quartet, intptr_t low, intptr
         q[n] = monic ? vec_all(1) : 1.0 / (1.0 + p->at.odds[j + n]);
         odds[n] = monic ? p->at.odds[j + n] : p->at.odds[j + n] * q[n];
         if (relevant)
-            a[n] = (p->items.rho[j + n] * hazard_of(p, j + n, normal)) * q[n];
+            a[n] = (p->items.rho[j + n] * hazard_of(p, j + n, law)) * q[n];
     }
     multiply_quartet(p->at.P, p->at.B, low, top, q, odds, a, monic, relevant);
 }
