@@ -121,7 +121,13 @@ def fit_strengths(
     names_, observed = read(rankings, buckets, offsets, weights=weights, names=names, unranked=unranked)
     n_items = len(names_)
     ridge = validation.real(ridge, "ridge", at_least=0.0)
-    origin = names_.index(reference) if reference in names_ else -1
+    determined = ridge > 0.0 or features is not None
+    if not determined:
+        _require_seen(observed, names_)
+    if n_items > MOST_ITEMS:
+        problem = f"items must be at most {MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
+        validation.require(False, f"{problem} {8e-9 * n_items**2:.0f} GB: name those that rankings hold")
+    origin = -1 if reference is None or reference not in names_ else names_.index(reference)
     validation.require(origin >= 0 or reference is None, f"reference must be an item, got {reference!r}")
     means = np.zeros(n_items)
     if prior is not None:
@@ -129,12 +135,6 @@ def fit_strengths(
         means = validation.one_entry_each(validation.real_array(prior, "prior"), "prior", n_items, "items")
         means = validation.within_limits(means, "prior")
     columns = None if features is None else _centred(features, n_items)
-    determined = ridge > 0.0 or columns is not None
-    if not determined:
-        _require_seen(observed, names_)
-    if n_items > MOST_ITEMS:
-        problem = f"items must be at most {MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
-        validation.require(False, f"{problem} {8e-9 * n_items**2:.0f} GB: name those that rankings hold", MemoryError)
     observed = merged(observed)
     if not determined:
         _require_connected(observed, names_)
