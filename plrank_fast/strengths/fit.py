@@ -21,7 +21,7 @@ MOST_NEWTON_STEPS = 60
 STANDS = 5e-7  # the largest difference of strengths in a last step; the information changes by as much of itself
 LONGEST_STEP = 2.0  # by which strengths may differ in one of Newton's steps
 LEAST_CURVATURE = 1e-10  # smallest eigenvalue of the information, scaled to a diagonal of ones
-MOST_ITEMS = 20_000  # of a covariance of 3.2 GB
+MOST_ITEMS = 5_000  # of a covariance of 200 MB, whose inverse takes seconds
 
 
 def fit_strengths(

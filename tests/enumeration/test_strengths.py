@@ -150,7 +150,7 @@ def test_what_is_no_list_of_rankings(rankings, error):
 
 def test_more_items_than_their_covariance_has_room_for():
     """Mutant: the matrix is made first (74 GB)."""
-    with pytest.raises(ValueError, match="items must be at most 20,000, got 100,001, whose covariance has 80 GB"):
+    with pytest.raises(ValueError, match="items must be at most 5,000, got 100,001, whose covariance has 80 GB"):
         plr.fit_strengths([100_000, 5], [0, 1], [0, 2], ridge=1.0)
 
 
