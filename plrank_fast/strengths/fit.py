@@ -269,7 +269,7 @@ def _maximum(model: _Model, remedy: str) -> tuple[FloatArray, FloatArray]:
 def _centred(features: ArrayLike, n_items: int) -> FloatArray:
     """Return the columns of features less their means, as strengths are."""
     given = validation.real_array(features, "features", ndim=(1, 2))
-    columns = given.reshape(len(given), -1)
+    columns = given if given.ndim == 2 else given[:, np.newaxis]
     shape = f"features must have one row for each of the {n_items} items, got shape {given.shape}"
     validation.require(len(columns) == n_items, shape)
     validation.within_limits(columns, "features")

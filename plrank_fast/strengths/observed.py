@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
-from numbers import Integral, Real
+from numbers import Integral, Number
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -40,6 +40,8 @@ def read(
     unranked: str = "absent",
 ) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
+    several = names is None or isinstance(names, Iterable)
+    validation.of_type(several, "names", "an iterable of names", type(names).__name__)
     known: Sequence[Any] | None = None if names is None else list(names)
     labels, places, limits = rankings, buckets, offsets
     if buckets is not None or offsets is not None:
@@ -59,7 +61,7 @@ def read(
     observed = Observed(entries, places, limits, counts)
     order, distinct = np.lexsort((entries, observed.ranking)), np.ones(entries.size, dtype=bool)
     distinct[order[1:]] = (np.diff(entries[order]) != 0) | (np.diff(observed.ranking[order]) != 0)
-    validation.each(distinct, entries, "items", "be distinct within a ranking")
+    validation.each(distinct, entries, "items of rankings", "be distinct within a ranking")
     if validation.choice(unranked, "unranked", ("absent", "last")) == "last":
         observed = _with_the_rest(observed, len(known))
     return known, observed
@@ -99,9 +101,8 @@ def _of_lists(rankings: Any) -> tuple[list[Any], list[int], list[int]]:
     labels: list[Any] = []
     places: list[int] = []
     limits = [0]
-    validation.of_type(
-        not isinstance(rankings, (str, bytes)), "rankings", "a list of rankings", type(rankings).__name__
-    )
+    listed = isinstance(rankings, Iterable) and not isinstance(rankings, (str, bytes))
+    validation.of_type(listed, "rankings", "a list of rankings", type(rankings).__name__)
     for number, ranking in enumerate(rankings):
         listed = isinstance(ranking, (Sequence, np.ndarray)) and not isinstance(ranking, (str, bytes))
         remedy = "a list of items (with buckets and offsets, rankings are items one after another)"
@@ -134,15 +135,17 @@ def _of_matrix(rankings: Any) -> tuple[Any, IntArray, IntArray]:
 
 def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], IntArray]:
     """Return names, and the number of each item among them; items that are numbers need no names."""
-    labels = given if isinstance(given, list) else validation.as_array(given, "items")
+    labels = given if isinstance(given, list) else validation.as_array(given, "items of rankings")
     numeric = (
-        labels.dtype.kind in "iufb" if isinstance(labels, np.ndarray) else all(isinstance(i, Real) for i in labels)
+        labels.dtype.kind in "iufbc" if isinstance(labels, np.ndarray) else all(isinstance(i, Number) for i in labels)
     )
     if numeric and not any(isinstance(name, Integral) for name in names or ()):
-        entries = validation.integer_array(labels, "items")
-        validation.each(entries >= 0, entries, "items", "be at least 0")
+        entries = validation.integer_array(labels, "items of rankings")
+        validation.each(entries >= 0, entries, "items of rankings", "be at least 0")
         names = range(int(entries.max(initial=-1)) + 1) if names is None else names
-        validation.each(entries < len(names), entries, "items", f"be less than the number of names, {len(names)}")
+        validation.each(
+            entries < len(names), entries, "items of rankings", f"be less than the number of names, {len(names)}"
+        )
     else:
         labels = labels if isinstance(labels, list) else labels.tolist()
         hashable = all(isinstance(label, Hashable) for label in labels)
@@ -154,7 +157,7 @@ def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], I
         number = {name: i for i, name in enumerate(names)}
         validation.require(len(number) == len(names), "names must be distinct")
         unknown = [label for label in labels if label not in number][:1]
-        validation.require(not unknown, f"items must be among the names, got {unknown}")
+        validation.require(not unknown, f"items of rankings must be among the names, got {unknown}")
         entries = np.array([number[label] for label in labels], dtype=np.int64)
     validation.count(len(names), "the number of items", 1)
     return names, entries

@@ -100,18 +100,18 @@ def test_disconnected_items():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (([0, 1, 1], [0, 1, 2], [0, 3]), "items must be distinct within a ranking, got 1 at index 2"),
-        (([0, -1], [0, 1], [0, 2]), "items must be at least 0, got -1"),
-        (([0.5, 1.0], [0, 1], [0, 2]), "items must hold integers"),
+        (([0, 1, 1], [0, 1, 2], [0, 3]), "items of rankings must be distinct within a ranking, got 1 at index 2"),
+        (([0, -1], [0, 1], [0, 2]), "items of rankings must be at least 0, got -1"),
+        (([0.5, 1.0], [0, 1], [0, 2]), "items of rankings must hold integers"),
         (([0, 1], [0, 1, 2], [0, 2]), "buckets must have one entry for each of the 2 items"),
         (([0, 1], [0.5, 1], [0, 2]), "buckets must be whole numbers"),
         (([0, 1], [0, 1], [0, 1]), "offsets must start with 0 and end with"),
         (([], [], [0]), "the number of items must be at least 1"),
         (([100_000, 5], [0, 1], [0, 2]), "item 0 is in no ranking with others: .*number the items without gaps"),
         (([[1, 2], [2, 1]],), "item 0 is in no ranking"),
-        (([[0, 1], [0, 0]],), "items must be distinct within a ranking"),
+        (([[0, 1], [0, 0]],), "items of rankings must be distinct within a ranking"),
         ((np.array([[0, 1, -1], [0, -1, 1]]),), "no item after the end of a row"),
-        ((np.array([[0, -2]]),), "items must be at least 0, got -2"),
+        ((np.array([[0, -2]]),), "items of rankings must be at least 0, got -2"),
         ((np.array([[0.5, 1.0]]),), "rankings must hold items, got dtype float64"),
         (([0, 1], [0, 1]), "offsets must be given with buckets"),
     ],
@@ -124,7 +124,7 @@ def test_bad_arguments_are_named(data, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"names": ["a", "b"]}, r"items must be among the names, got \['c'\]"),
+        ({"names": ["a", "b"]}, r"items of rankings must be among the names, got \['c'\]"),
         ({"names": ["a", "b", "c", "c"]}, "names must be distinct"),
         ({"names": "abcd"}, "item 'd' is in no ranking with others: leave it out of names"),
         ({"weights": [1, 2]}, "weights must have one entry for each of the 3 rankings"),
