@@ -1,6 +1,8 @@
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Self
 
+from typing_extensions import disjoint_base
+
+@disjoint_base
 class Answering:
-    def __init__(self, function: Callable[..., Any], answer: Callable[[TypeError, Any], None]) -> None: ...
-    def __call__(self, *args: Any, **options: Any) -> Any: ...
+    def __new__(cls, function: Callable[..., Any], answer: Callable[[TypeError, Any], None]) -> Self: ...
