@@ -1,6 +1,7 @@
 """Products with the Hessian of the expected metric, against the second derivatives of all rankings' probabilities."""
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -72,6 +73,23 @@ def test_signed_weights_and_vectors(n_docs):
     best = reference.exact_hvp_by_trapezoid(*problem, step=0.3 / np.sqrt(n_docs))
     for rtol in (1e-4, 1e-8):
         assert error_over_bound(plr.pl_rank_exact_hvp(*problem, rtol=rtol), best, *problem, rtol) < 1.0
+
+
+@pytest.mark.parametrize("n_docs", [50, 100, 1000])
+def test_rounding_errors_of_ties(n_docs):
+    """Errors in all coefficients add up with the signs of the rank weights; a vector of ones has the product 0.
+
+    What the tolerance that the error message advises gives is within it. Mutant: errors grow like K.
+    """
+    signs = (-1.0) ** np.arange(n_docs)
+    problem = np.zeros(n_docs), signs, signs, np.ones(n_docs)
+    with pytest.raises(ArithmeticError, match="pass rtol=") as refused:
+        plr.pl_rank_exact_hvp(*problem, rtol=1e-10)
+    least = float(re.search(r"pass rtol=([\de.-]+)", str(refused.value))[1])
+    assert least < 1e-4
+    for rtol in (least, 2.0 * least):
+        product = plr.pl_rank_exact_hvp(*problem, rtol=rtol)
+        assert error_over_bound(product, np.zeros(n_docs), *problem, rtol) < 0.5
 
 
 @pytest.mark.parametrize("far", [50.0, 1e8, 1e12, 1e17, 1e300])

@@ -26,7 +26,8 @@ typedef struct {
 } error_ratios;
 
 #define LEAST_NORM 1e-3 /* of max |theta| max |rho|: the error bound is relative to at least this */
-#define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry; K times for products */
+#define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry; of a product, times
+                         * K^1.5: it sums K^2 terms, and the next coefficients of P err by the square root of K */
 
 /* The least norm to which the error bound is relative. */
 static double floor_of_norm(const problem_shape *shape)
@@ -108,7 +109,7 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, in
     const exact_query *query = problem->query;
     const entry_sums sums = sum_entries(problem, entries);
     const double guaranteed = rtol_of_plans(query) * larger(sqrt(sums.square), floor_of_norm(shape));
-    const double steps = integral == OF_HESSIAN && query->direction ? (double)problem->K : 1; /* of a product */
+    const double steps = integral == OF_HESSIAN && query->direction ? pow((double)problem->K, 1.5) : 1;
     const double rounding = steps * ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
     check_bound(problem, integral, guaranteed, errors);
     errors->certain = larger(errors->certain, rounding / guaranteed);
