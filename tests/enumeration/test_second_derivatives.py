@@ -64,10 +64,7 @@ def test_all_ways_to_leave_out_an_item(n_docs, cutoff, spread):
 
 @pytest.mark.parametrize("n_docs", [20, 44, 100])
 def test_signed_weights_and_vectors(n_docs):
-    """Rank weights, relevance and a vector that add up at every rank: the differences of gradients failed here.
-
-    Mutant: nodes planned for the Hessian diagonal.
-    """
+    """Rank weights, relevance and a vector that add up at every rank: the differences of gradients failed here."""
     signs = (-1.0) ** np.arange(n_docs)
     problem = -1.0 * np.arange(n_docs), signs, signs, signs
     best = reference.exact_hvp_by_trapezoid(*problem, step=0.3 / np.sqrt(n_docs))
