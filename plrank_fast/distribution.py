@@ -248,8 +248,11 @@ class PlackettLuce:
         Returns
         -------
         SampledValue
-            (value, standard_error), both (n_queries,). If nearly all rankings have been drawn, the error is a bound on
-            the contribution of the others.
+            (value, standard_error), both (n_queries,). As few draws may lack rankings that matter, the error counts
+            one more, uniform over a range that holds the sums of all rankings: it is hypot(s, R / sqrt(12 N)) / sqrt(N)
+            for sums of standard deviation s and the range R, times the probability to differ from the most probable
+            ranking. It is mostly too large for N up to 30. If nearly all rankings have been drawn, the error is a bound
+            on the contribution of the others.
 
         Notes
         -----
@@ -282,8 +285,11 @@ class PlackettLuce:
         Returns
         -------
         SampledValue
-            (value, standard_error), both (n_queries,). If nearly all rankings have been drawn, the error is a bound on
-            the contribution of the others.
+            (value, standard_error), both (n_queries,). As few draws may lack rankings that matter, the error counts
+            one more, uniform over a range that holds the sums of all rankings: it is hypot(s, R / sqrt(12 N)) / sqrt(N)
+            for sums of standard deviation s and the range R, times the probability to differ from the most probable
+            ranking. It is mostly too large for N up to 30. If nearly all rankings have been drawn, the error is a bound
+            on the contribution of the others.
         """
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)
@@ -345,10 +351,23 @@ class PlackettLuce:
 
 
 def _most_sums_differ(scores: FloatArray, others: FloatArray | None, n_ranks: int) -> float:
-    """Bound the difference of the sums of two rankings; the entropy of a choice is log(items) less a divergence."""
-    items = np.arange(scores.size, scores.size - n_ranks, -1)
+    """Bound the difference of the sums of two rankings; the entropy of a choice is log(items) less a divergence.
+
+    The divergence of a choice is A / W - log W + log V, where W and V are the weights left over in the two
+    distributions and A = sum(w log(w / v)), up to constants: each is between its smallest and its largest terms.
+    """
+    items = np.arange(scores.size - 1, max(scores.size - n_ranks, 1), -1)  # left over at ranks that depend on the draw
     others = np.zeros(scores.size) if others is None else others
-    return float(np.minimum(np.log(items) + np.ptp(others), np.ptp(scores - others)).sum())
+    loosely = np.minimum(np.log(items) + np.ptp(others), np.ptp(scores - others))
+    with np.errstate(all="ignore"):  # weights of 0: the other bound is the smaller one
+        w, v = np.exp(scores - scores.max()), np.exp(others - others.max())
+        ratio = np.where(w > 0.0, scores - others, 0.0)
+        terms = np.sort([w, v, w * (ratio - w @ ratio / w.sum())])
+        lows, highs = np.cumsum(terms, axis=1)[:, items - 1], np.cumsum(terms[:, ::-1], axis=1)[:, items - 1]
+        mean = highs[2] / np.where(highs[2] > 0.0, lows[0], highs[0])
+        mean -= lows[2] / np.where(lows[2] < 0.0, lows[0], highs[0])
+        closely = mean + np.log(highs[:2] / lows[:2]).sum(axis=0)
+    return float(np.fmin(loosely, closely).sum())
 
 
 def _sums_over_choices(
@@ -373,15 +392,16 @@ def _mean_of_draws(
 ) -> tuple[float, float]:
     """Estimate the sum of probability times value over rankings of probability ``total``, and its error, from ``rows``.
 
-    If nearly all rankings have been drawn, each counts once, with its own probability, and the error is a bound on the
-    contribution of the others, which is smaller than the standard error.
+    N rows often lack rankings of probability 1 / N, whose values may differ by ``most``: the error counts one more row,
+    uniform over that range. If nearly all rankings have been drawn, each counts once, with its own probability, and
+    the error is a bound on the contribution of the others.
     """
     order = np.lexsort(rows.T[::-1])
     first = order[np.append(True, (np.diff(rows[order], axis=0) != 0).any(axis=1))]  # one row of each ranking
     chances = np.exp(sampling.ranking_log_prob(scores, rows[first]))
     unseen = max(total - float(chances.sum()), 1e-15 * total)
-    error = total * float(values.std(ddof=1)) / np.sqrt(values.size)
-    if np.ptp(values) > 0.0 and unseen * most > max(error, total * most / values.size):
+    error = total * float(np.hypot(values.std(ddof=1), most / np.sqrt(12 * values.size)) / np.sqrt(values.size))
+    if unseen * most > error:
         return total * float(values.mean()), error
     return float(chances @ values[first]) + unseen * float(values.mean()), unseen * most
 
