@@ -132,7 +132,8 @@ def from_run(
     """
     known = _by_name(run, "run")
     if missing is not None:
-        missing = validation.real_array([missing], "missing", minus_infinity=True).item()
+        is_infinite = type(missing) is float and missing == -np.inf
+        missing = missing if is_infinite else validation.real(missing, "missing")
     starts = validation.integer_array(offsets, "offsets")
     places = _nested(range(max(int(starts[-1]), 0) if starts.size else 0), starts, qids, docids)
     names = [(query, document) for query, documents in places.items() for document in documents]

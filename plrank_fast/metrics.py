@@ -197,6 +197,11 @@ def ideal_dcg(
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.
 
+    Returns
+    -------
+    ndarray, shape (n_queries,), float64
+        The highest DCG of each query, 0 if it has no relevant document.
+
     Examples
     --------
     >>> import plrank_fast as plr

@@ -114,7 +114,7 @@ class RankingData:
         query_ids = ids[offsets[:-1]]
         if query_ids.dtype.kind not in "iu":
             query_ids = query_ids.astype(str)
-        matrix = np.column_stack([np.asarray(frame[each].to_numpy(), dtype=np.float64) for each in used])
+        matrix = np.column_stack([frame[each].to_numpy() for each in used])
         return cls(matrix, frame[label].to_numpy(), offsets, query_ids, name)
 
     def __getitem__(self, queries: slice | npt.ArrayLike) -> RankingData:

@@ -35,7 +35,7 @@ def fit_strengths(
     ridge: float = 0.0,
     prior: ArrayLike | None = None,
     reference: Hashable | None = None,
-    unranked: str = "absent",
+    unranked: validation.Unranked = "absent",
     n_threads: int | None = None,
 ) -> FittedStrengths:
     """Fit strengths of items to rankings of some or all of them, in which items may be tied.
@@ -125,10 +125,14 @@ def fit_strengths(
     if not determined:
         _require_seen(observed, names_)
     if n_items > MOST_ITEMS:
-        problem = f"items must be at most {MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
+        most = f"{MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
+        problem = f"names of items, or numbers in rankings, must be at most {most}"
         validation.require(False, f"{problem} {8e-9 * n_items**2:.0f} GB: name those that rankings hold")
-    origin = -1 if reference is None or reference not in names_ else names_.index(reference)
-    validation.require(origin >= 0 or reference is None, f"reference must be an item, got {reference!r}")
+    item: Any = reference
+    origin = names_.index(item) if isinstance(item, Hashable) and item is not None and item in names_ else -1
+    validation.require(
+        origin >= 0 or reference is None, f"reference must be an item, got {validation.shown(reference)}"
+    )
     means = np.zeros(n_items)
     if prior is not None:
         validation.goes_with(prior, "prior", ridge > 0.0, "a ridge above 0")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from numbers import Integral, Number
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,10 +37,10 @@ def read(
     *,
     weights: ArrayLike | None = None,
     names: Iterable[Hashable] | None = None,
-    unranked: str = "absent",
+    unranked: validation.Unranked = "absent",
 ) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
-    several = names is None or isinstance(names, Iterable)
+    several = names is None or (isinstance(names, Iterable) and not isinstance(names, (str, bytes)))
     validation.of_type(several, "names", "an iterable of names", type(names).__name__)
     known: Sequence[Any] | None = None if names is None else list(names)
     labels, places, limits = rankings, buckets, offsets
@@ -62,7 +62,7 @@ def read(
     order, distinct = np.lexsort((entries, observed.ranking)), np.ones(entries.size, dtype=bool)
     distinct[order[1:]] = (np.diff(entries[order]) != 0) | (np.diff(observed.ranking[order]) != 0)
     validation.each(distinct, entries, "items of rankings", "be distinct within a ranking")
-    if validation.choice(unranked, "unranked", ("absent", "last")) == "last":
+    if validation.choice(unranked, "unranked", get_args(validation.Unranked)) == "last":
         observed = _with_the_rest(observed, len(known))
     return known, observed
 
@@ -159,7 +159,7 @@ def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], I
         unknown = [label for label in labels if label not in number][:1]
         validation.require(not unknown, f"items of rankings must be among the names, got {unknown}")
         entries = np.array([number[label] for label in labels], dtype=np.int64)
-    validation.count(len(names), "the number of items", 1)
+    validation.require(len(names) > 0, "rankings must hold an item, got none")
     return names, entries
 
 

@@ -55,7 +55,7 @@ def test_every_public_name_is_documented(name):
     """Mutants: the section of the result that functions share is not filled in; an entry of a parameter left out."""
     thing = getattr(plr, name)
     assert inspect.getdoc(thing)
-    if inspect.isfunction(thing):
+    if inspect.isroutine(thing):
         assert "\nReturns\n---" in inspect.getdoc(thing)
         for parameter in inspect.signature(thing).parameters:
             assert re.search(rf"^ *([\w*]+, )*\*{{0,2}}{parameter}(, [\w*]+)*( :|$)", thing.__doc__, re.MULTILINE), (

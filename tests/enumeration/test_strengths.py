@@ -106,7 +106,7 @@ def test_disconnected_items():
         (([0, 1], [0, 1, 2], [0, 2]), "buckets must have one entry for each of the 2 items"),
         (([0, 1], [0.5, 1], [0, 2]), "buckets must be whole numbers"),
         (([0, 1], [0, 1], [0, 1]), "offsets must start with 0 and end with"),
-        (([], [], [0]), "the number of items must be at least 1"),
+        (([], [], [0]), "rankings must hold an item, got none"),
         (([100_000, 5], [0, 1], [0, 2]), "item 0 is in no ranking with others: .*number the items without gaps"),
         (([[1, 2], [2, 1]],), "item 0 is in no ranking"),
         (([[0, 1], [0, 0]],), "items of rankings must be distinct within a ranking"),
@@ -126,7 +126,7 @@ def test_bad_arguments_are_named(data, message):
     [
         ({"names": ["a", "b"]}, r"items of rankings must be among the names, got \['c'\]"),
         ({"names": ["a", "b", "c", "c"]}, "names must be distinct"),
-        ({"names": "abcd"}, "item 'd' is in no ranking with others: leave it out of names"),
+        ({"names": list("abcd")}, "item 'd' is in no ranking with others: leave it out of names"),
         ({"weights": [1, 2]}, "weights must have one entry for each of the 3 rankings"),
         ({"weights": [1, 2, -1]}, "weights must be at least 0"),
         ({"weights": [1, 1, 0]}, "must connect all items, but item 'b' never comes before"),
@@ -150,7 +150,9 @@ def test_what_is_no_list_of_rankings(rankings, error):
 
 def test_more_items_than_their_covariance_has_room_for():
     """Mutant: the matrix is made first (74 GB)."""
-    with pytest.raises(ValueError, match="items must be at most 5,000, got 100,001, whose covariance has 80 GB"):
+    with pytest.raises(
+        ValueError, match="numbers in rankings, must be at most 5,000, got 100,001, whose covariance has 80 GB"
+    ):
         plr.fit_strengths([100_000, 5], [0, 1], [0, 2], ridge=1.0)
 
 

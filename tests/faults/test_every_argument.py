@@ -91,8 +91,12 @@ GIVEN = {
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
     "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr",
-    "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}},
+    "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}}, "qrels": {"0": {"0": 1, "1": 0, "2": 2}},
 }  # fmt: skip
+METRICS = (
+    "dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "mrr", "success", "err", "rbp",
+    "average_relevance_position",
+)  # fmt: skip
 LOG_PROBABILITIES = "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp"
 ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)} | {
     "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "sampled_values",
@@ -101,7 +105,7 @@ MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks
 OF_SCORES = {  # arguments with as many entries as scores or rankings have
     "relevance", "labels", "merit", "cotangent", "vector", "buckets", "logging_scores", "rewards", "rank_rewards",
 }  # fmt: skip
-NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed"}
+NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed", "train"}
 ELEMENTWISE = {"gains.labels", "effective_sample_size.importance_weights"}
 MAY_BE_0 = {"alpha", "baseline", "cutoff", "empty", "eta", "k", "missing", "persistence", "rng", "round_number"}
 MEANT = {  # arguments that may have a value, by what is odd about it
@@ -110,16 +114,18 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "an int that Python does not print": {"rng", "n_threads"},
     "-1": {"baseline", "empty", "missing", "n_threads"},
     "-1.0": {"baseline", "empty", "missing"},
-    "0": {*MAY_BE_0, *ELEMENTWISE},
-    "True": ELEMENTWISE,
+    "0": {*MAY_BE_0, *ELEMENTWISE, "fit_strengths.ridge", "fit_strengths.reference"},
+    "beyond": {"fit_strengths.rankings"},
+    "True": {*ELEMENTWISE, "fit_strengths.reference"},
     "nan": {"empty"},
     "None": {"offsets"},
-    "list": ARRAYS,
-    "an array": ARRAYS,
+    "list": {*ARRAYS, "align_run.run", "align_run.qrels"},
+    "an array": {*ARRAYS, "fit_strengths.weights"},
+    "complex": {"fit_strengths.reference"},  # equal to the item 1
     "words": {"qid"},
     "another axis": ELEMENTWISE,
     "no axis": ELEMENTWISE,
-    "-inf at the end": {f"{each}.scores" for each in ("sample_rankings", *LOG_PROBABILITIES)},
+    "-inf at the end": {f"{each}.scores" for each in ("sample_rankings", "to_run", *METRICS, *LOG_PROBABILITIES)},
     "one entry fewer": {"ranking_log_prob_vjp.cotangent"},  # there are two rankings of three documents
     "too few": {"from_run.offsets", "query_chunks.offsets"},
     "too many": {"from_run.offsets", "query_chunks.offsets"},
@@ -141,7 +147,7 @@ SAMPLED = {  # what the option chooses looks at the other options too
 def public_functions():
     """Every public function, and methods of public objects, by name."""
     for module in (plr, *(importlib.import_module(f"plrank_fast.{name}") for name in MODULES)):
-        for name, function in inspect.getmembers(module, inspect.isfunction):
+        for name, function in inspect.getmembers(module, inspect.isroutine):
             if name[0] != "_" and name not in NO_NUMBERS and function.__module__.startswith(module.__name__):
                 yield f"{module.__name__}.{name}", partial(function, **SAMPLED.get(function, {}))
     reward = {"reward": GIVEN["reward"], "baseline": True}
