@@ -40,8 +40,9 @@ def read(
     unranked: validation.Unranked = "absent",
 ) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
-    several = names is None or (isinstance(names, Iterable) and not isinstance(names, (str, bytes)))
-    validation.of_type(several, "names", "an iterable of names", type(names).__name__)
+    listed: Any = names
+    several = isinstance(listed, Iterable) and not isinstance(listed, (str, bytes))
+    validation.of_type(several or names is None, "names", "an iterable of names", type(names).__name__)
     known: Sequence[Any] | None = None if names is None else list(names)
     labels, places, limits = rankings, buckets, offsets
     if buckets is not None or offsets is not None:
