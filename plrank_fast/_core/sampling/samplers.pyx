@@ -280,6 +280,9 @@ cdef char *prepare_sampler(
         if not sampler.query.deadline < INFINITY:  # too many items would be candidates for it to pay
             sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
     if sampler.method == INTROSELECT:
+        # the rates leave out the logarithm of the sort, which long rankings are made of
+        sampler.ns_per_ranking = (
+            cost_of(INTROSELECT, n_items, sampler.cutoff, 1) + sampler.cutoff * log2(sampler.cutoff + 1.0))
         prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
         return end
     sampler.in_groups = <void *>layout.next
