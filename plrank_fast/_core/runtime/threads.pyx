@@ -125,8 +125,8 @@ cdef int check_interrupt() except -1:
 cdef int signal_came() noexcept nogil:
     """Return 1 if a kernel that calls this in the middle of its work must stop; ``raise_if_stopped`` must follow."""
     plr_count(&LOOKS)
-    with gil:
-        return check_signals() != 0
+    with gil:  # a handler must not run while the exception of an earlier one is set
+        return 1 if PyErr_Occurred() else check_signals() != 0
 
 
 cdef int raise_if_stopped() except -1:
