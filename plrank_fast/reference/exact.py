@@ -18,14 +18,23 @@ __all__ = [
 ]  # fmt: skip
 
 
-def exact_gradient(scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike) -> FloatArray:
+def exact_gradient(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
+) -> FloatArray:
     """Compute the gradient of the expected metric by `exact_by_subsets`."""
-    return exact_by_subsets(scores, relevance, rank_weights)[1]
+    return exact_by_subsets(scores, relevance, rank_weights, stop)[1]
 
 
-def exact_hessian_diagonal(scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike) -> FloatArray:
+def exact_hessian_diagonal(
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
+) -> FloatArray:
     """Compute the diagonal of the Hessian of the expected metric by `exact_by_subsets`."""
-    return exact_by_subsets(scores, relevance, rank_weights)[2]
+    return exact_by_subsets(scores, relevance, rank_weights, stop)[2]
+
+
+def chances_to_read_on(stop: ArrayLike | None, n_items: int) -> FloatArray:
+    """Return one minus the probability with which a reader stops at each item, which is 0 if ``stop`` is None."""
+    return np.ones(n_items) if stop is None else 1.0 - np.asarray(stop, float)
 
 
 def expectation(
@@ -41,12 +50,16 @@ def expectation(
 
 
 def exact_by_enumeration(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
-    """Compute value, gradient, Hessian diagonal and rank probabilities from an enumeration of rankings (D <= 7)."""
+    """Compute value, gradient, Hessian diagonal and rank probabilities from an enumeration of rankings (D <= 7).
+
+    The metric of a ranking y is sum_k theta_k rho_{y_k} prod_{i < k} (1 - stop_{y_i}).
+    """
     scores = np.asarray(scores, float)
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
+    read_on = chances_to_read_on(stop, n_items)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
     cutoff = len(rank_weights)
     value, gradient, hessian = 0.0, np.zeros(n_items), np.zeros(n_items)
@@ -65,7 +78,8 @@ def exact_by_enumeration(
             curvature -= share * (1 - share)
             left[item] = False
         probability = np.exp(log_prob)
-        metric = rank_weights @ relevance[list(ranking)]
+        reached = np.cumprod(np.append(1.0, read_on[list(ranking)]))[:-1]
+        metric = rank_weights @ (relevance[list(ranking)] * reached)
         value += probability * metric
         gradient += probability * metric * score
         hessian += probability * metric * (score**2 + curvature)
@@ -74,14 +88,14 @@ def exact_by_enumeration(
 
 
 def exact_by_subsets(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal in extended precision, from all sets of items (D <= 14).
 
     With the set A left over and k items placed, item j of A is next with probability pi_j = w_j / sum of w over A, so
-    the expected rest of the metric is ::
+    the expected rest of the metric, if a reader comes so far, is ::
 
-        V(A) = sum_j pi_j c_j,   c_j = theta_{k+1} rho_j + V(A without j)
+        V(A) = sum_j pi_j c_j,   c_j = theta_{k+1} rho_j + (1 - stop_j) V(A without j)
 
     Its derivatives by one score follow from those of the sets that are smaller by one item. There is no integral and no
     difference of large numbers. O(2^D D^2).
@@ -89,6 +103,7 @@ def exact_by_subsets(
     scores = np.asarray(scores, np.longdouble)
     relevance = np.asarray(relevance, np.longdouble)
     n_items = len(scores)
+    read_on = chances_to_read_on(stop, n_items).astype(np.longdouble)
     theta = np.asarray(rank_weights, np.longdouble)[:n_items]
     weights, items = np.exp(scores - scores.max()), np.arange(n_items)
     placed = np.arange(2**n_items)  # as bits
@@ -103,24 +118,32 @@ def exact_by_subsets(
         here = placed[n_placed == k]
         chance = np.where(here[:, np.newaxis] >> items & 1, 0, weights / left_over[here, np.newaxis])
         following = here[:, np.newaxis] | 1 << items
-        choice = theta[k] * relevance + value[following]
+        choice = theta[k] * relevance + read_on * value[following]
         value[here] = (chance * choice).sum(axis=1)
         gain = chance * (choice - value[here, np.newaxis])
-        later = (chance[:, :, np.newaxis] * gradient[following]).sum(axis=1)
+        reached = (chance * read_on)[:, :, np.newaxis]
+        later = (reached * gradient[following]).sum(axis=1)
         gradient[here] = gain + later
         hessian[here] = (1 - chance) * gain - chance * (gradient[here] + later)
-        hessian[here] += (chance[:, :, np.newaxis] * hessian[following]).sum(axis=1)
+        hessian[here] += (reached * hessian[following]).sum(axis=1)
     return float(value[0]), gradient[0].astype(float), hessian[0].astype(float)
 
 
 def _leave_one_out(
-    density: FloatArray, p: FloatArray, q: FloatArray, relevance: FloatArray, rank_weights: FloatArray
+    density: FloatArray,
+    p: FloatArray,
+    q: FloatArray,
+    read_on: FloatArray,
+    relevance: FloatArray,
+    rank_weights: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute Y_j, X_j and the value's integrand for all times at once, without dividing.
 
-    ``density`` is that of each item's arrival time: w q for exponential times. Prefix products of ``L_j(z) = q_j + p_j
-    z`` and of ``B`` are formed going forward, their adjoints going backward.
+    ``density`` is that of each item's arrival time: w q for exponential times. Prefix products of ``L_j(z) = q_j + s_j
+    p_j z``, where s_j is the chance that a reader reads on after item j, and of ``B`` are formed going forward, their
+    adjoints going backward.
     """
+    p = read_on * p
     n_nodes, n_items = q.shape
     cutoff = len(rank_weights)
     P, B = np.zeros((2, n_items + 1, n_nodes, cutoff), q.dtype)
@@ -135,10 +158,11 @@ def _leave_one_out(
     beta = np.zeros_like(alpha)
     X, Y = np.empty((2, n_nodes, n_items), q.dtype)
 
-    def minus_one(polynomial: FloatArray) -> FloatArray:
-        shifted: FloatArray = -polynomial
-        shifted[:, 1:] += polynomial[:, :-1]
-        return shifted
+    def moved(j: int, polynomial: FloatArray) -> FloatArray:
+        """Multiply by s_j z - 1, the derivative of L_j by p_j."""
+        product: FloatArray = -polynomial
+        product[:, 1:] += read_on[j] * polynomial[:, :-1]
+        return product
 
     def transposed(j: int, adjoint: FloatArray) -> FloatArray:
         result: FloatArray = q[:, j, None] * adjoint
@@ -148,7 +172,7 @@ def _leave_one_out(
     for j in range(n_items - 1, -1, -1):
         a = (relevance[j] * density[:, j])[:, None]
         Y[:, j] = (alpha * P[j]).sum(1)
-        X[:, j] = (alpha * minus_one(B[j])).sum(1) + (beta * minus_one(P[j])).sum(1)
+        X[:, j] = (alpha * moved(j, B[j])).sum(1) + (beta * moved(j, P[j])).sum(1)
         beta = transposed(j, beta) + a * alpha
         alpha = transposed(j, alpha)
     return Y, X, B[n_items] @ rank_weights
@@ -165,7 +189,11 @@ def _equidistant(first: float, last: float, step: float) -> FloatArray:
 
 
 def exact_by_trapezoid(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, step: float = 0.02
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    step: float = 0.02,
+    stop: ArrayLike | None = None,
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal by the trapezoid rule in ln t, which converges exponentially.
 
@@ -175,6 +203,7 @@ def exact_by_trapezoid(
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
+    read_on = chances_to_read_on(stop, n_items)
     f = scores - scores.real.max()
     value = 0.0
     gradient, hessian = np.zeros((2, n_items), f.dtype)
@@ -183,7 +212,7 @@ def exact_by_trapezoid(
         log_x = log_t[:, None] + f
         x = np.exp(np.where(log_x.real < 7.0, log_x, 7.0))  # w t; q is 0 beyond, where x**2 would overflow
         q = np.exp(-x)
-        Y, X, integrand = _leave_one_out(x * q, 1.0 - q, q, relevance, rank_weights)
+        Y, X, integrand = _leave_one_out(x * q, 1.0 - q, q, read_on, relevance, rank_weights)
         value += step * integrand.sum()
         gradient += step * (x * q * (relevance * (1 - x) * Y + X)).sum(0)
         hessian += step * (x * q * (relevance * ((1 - x) ** 2 - x) * Y + (1 - x) * X)).sum(0)
@@ -200,7 +229,12 @@ def exact_hvp_by_trapezoid(
 
 
 def exact_normal_by_trapezoid(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, sigma: float = 1.0, step: float = 0.05
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    sigma: float = 1.0,
+    step: float = 0.05,
+    stop: ArrayLike | None = None,
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal for normal noise, by the trapezoid rule in u. O(Q D K).
 
@@ -209,6 +243,7 @@ def exact_normal_by_trapezoid(
     scores = np.asarray(scores, float) / sigma
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
+    read_on = chances_to_read_on(stop, n_items)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
     value = 0.0
     gradient, hessian = np.zeros(n_items), np.zeros(n_items)
@@ -216,7 +251,7 @@ def exact_normal_by_trapezoid(
     for u in np.array_split(points, max(1, len(points) * n_items * len(rank_weights) // 2_000_000)):
         y = u[:, None] - scores
         density = normal_density(y)
-        Y, X, integrand = _leave_one_out(density, normal_cdf(-y), normal_cdf(y), relevance, rank_weights)
+        Y, X, integrand = _leave_one_out(density, normal_cdf(-y), normal_cdf(y), read_on, relevance, rank_weights)
         value += step * float(integrand.sum())
         gradient += step * (density * (relevance * y * Y + X)).sum(axis=0)
         hessian += step * (density * (relevance * (y**2 - 1.0) * Y + y * X)).sum(axis=0)
