@@ -23,8 +23,8 @@ from plrank_fast.data import RankingData, load_letor, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import evaluate_scores
 from plrank_fast.training.gradient_methods import LOSSES
-from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.sources import Source, Splits, with_columns
+from plrank_fast.training.trainer import TrainingRun
 
 CUTOFF = 10
 SAMPLES = {"pl_rank_cmc": 1}  # rankings per query and gradient of the sampled methods, 100 for the others

@@ -17,9 +17,9 @@ from sklearn.linear_model import Ridge
 import plrank_fast as plr
 from plrank_fast.data import generate, normalize_queries
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import set_model_threads
 from plrank_fast.training.sources import Source
+from plrank_fast.training.trainer import TrainingRun
 
 SPLITS = ("train", "vali", "test")
 # Training queries and features, enough to keep a network from memorising its training queries.

@@ -92,8 +92,8 @@ from plrank_fast.value_and_gradient import value_and_gradient
 
 if _typing.TYPE_CHECKING:
     from plrank_fast import boosting, chunks, data, interchange, off_policy, reference, rewards
-    from plrank_fast.training.saved_model import load_model
-    from plrank_fast.training.training import train
+    from plrank_fast.training.model import load_model
+    from plrank_fast.training.train import train
 
 __all__ = [
     "PlackettLuce",
@@ -156,8 +156,8 @@ __all__ = [
 # These are imported at their first use: they would make ``import plrank_fast`` take half as long again.
 _ADAPTERS = ("torch", "jax", "sklearn", "lightgbm", "xgboost", "catboost", "dask")
 _FUNCTIONS_ON_FIRST_USE = {
-    "load_model": "plrank_fast.training.saved_model",
-    "train": "plrank_fast.training.training",
+    "load_model": "plrank_fast.training.model",
+    "train": "plrank_fast.training.train",
 }
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 

@@ -4,7 +4,7 @@ import time
 
 import numpy as np
 
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training.workloads import Workload
 
 from .workloads import ESTIMATORS, SLOW, call
 

@@ -1,7 +1,9 @@
-"""Training of neural rankers by the library's gradients.
+"""Training of neural rankers by the library's gradients, the measurements of its cost, and the commands.
 
-Each module imports only modules named before it: `gradient_methods`, `config`, `sources`, `evaluation`, `ranks`,
-`network`, `learning_curve`, `saved_model`, `loop`, `report`, `training`.
+Each module imports only modules named before it. The function `plrank_fast.train` and the command ``train`` have
+`gradient_methods`, `config`, `sources`, `evaluation`, `ranks`, `network`, `learning_curve`, `model`, `trainer`,
+`results` and `train`; the measurements of the cost of gradients, `workloads`, `timing` and `claims`. The experiments of
+the SIGIR 2022 paper begin with ``paper_``, the commands of ``python -m plrank_fast`` with ``command_``.
 
-Nothing is imported here, so that the command line starts without PyTorch.
+Nothing is imported here, so that the command line starts without PyTorch and matplotlib.
 """

@@ -19,9 +19,9 @@ import numpy as np
 from damage import Target, damaged_bytes, damaged_json
 from plrank_fast._shared.archive import ALIGNMENT, VERSION, read_archive
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.loop import CHECKPOINT, TrainingRun
-from plrank_fast.training.saved_model import load_model
+from plrank_fast.training.model import load_model
 from plrank_fast.training.sources import Source
+from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
 from search import ViolationError
 
 MODEL = "model.plrank"

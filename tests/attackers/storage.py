@@ -43,9 +43,9 @@ import numpy as np
 
 from plrank_fast.__main__ import main as plrank_fast_main
 from plrank_fast._shared.archive import read_archive
-from plrank_fast.reproduction import experiment, figures, learning
-from plrank_fast.training.loop import CHECKPOINT
-from plrank_fast.training.saved_model import load_model
+from plrank_fast.training import paper_experiment, paper_figures, paper_learning
+from plrank_fast.training.model import load_model
+from plrank_fast.training.trainer import CHECKPOINT
 from search import Search, ViolationError, wrong_with
 
 MODEL, RESULTS, PICTURE = "model.plrank", "results.json", "learning_curve.png"
@@ -377,7 +377,7 @@ class Reproduce(Command):
         check(self.lines()[: len(kept)] == kept, "cells that were kept have changed")
         cells = [{**json.loads(line), "result": None, "seconds": None} for line in self.lines()[1:]]
         check(all(cells.count(cell) == 1 for cell in cells), "a cell that was kept was measured again")
-        check((self.folder / experiment.REPORT).exists(), "no report")
+        check((self.folder / paper_experiment.REPORT).exists(), "no report")
 
 
 COMMANDS = {
@@ -455,7 +455,7 @@ def _is_whole(text: str) -> bool:
 @contextlib.contextmanager
 def quick_commands() -> Iterator[None]:
     """Pictures that nobody draws, and the shortest runs of ``reproduce``, each of them once."""
-    measure, measured = learning.measure, {}
+    measure, measured = paper_learning.measure, {}
 
     def remembered(cell: Any, number: int) -> Any:
         key = json.dumps([cell, number], sort_keys=True)
@@ -467,10 +467,10 @@ def quick_commands() -> Iterator[None]:
         mock.patch.object(
             matplotlib.figure.Figure, "savefig", lambda figure, file, **options: file.write(IMAGE) and None
         ),
-        mock.patch.object(figures, "rendered", return_value=IMAGE),
-        mock.patch.object(learning, "SHORTEST_RUN", 0.004),
-        mock.patch.object(learning, "LEAST_QUERIES", 2),
-        mock.patch.object(learning, "measure", remembered),
+        mock.patch.object(paper_figures, "rendered", return_value=IMAGE),
+        mock.patch.object(paper_learning, "SHORTEST_RUN", 0.004),
+        mock.patch.object(paper_learning, "LEAST_QUERIES", 2),
+        mock.patch.object(paper_learning, "measure", remembered),
     ):
         yield
 

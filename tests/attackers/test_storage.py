@@ -14,8 +14,8 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from plrank_fast._shared import files
-from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.network import Optimizer
+from plrank_fast.training.trainer import TrainingRun
 from storage import CHECKPOINT, EPOCHS, FAULTS, Evaluate, Storage, Train, quick_commands, read_archive
 
 

@@ -10,7 +10,7 @@ import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import PROFILES
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training.workloads import Workload
 
 pytest.importorskip("tqdm")
 

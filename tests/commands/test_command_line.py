@@ -19,8 +19,8 @@ import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import METRICS
-from plrank_fast.training.loop import TrainingRun
 from plrank_fast.training.sources import Source
+from plrank_fast.training.trainer import TrainingRun
 
 SMALL = shlex.split("--method pl_rank_3 --profile yahoo --queries 40 --features 8 --batch-queries 8 --samples 5")
 
@@ -371,7 +371,7 @@ def test_interrupt_keeps_what_was_reached(tmp_path):
 def test_second_interrupt_aborts(tmp_path):
     """Mutant: the first handler left installed. A library call that never returns stands for a long one."""
     program = f"""
-import signal, sys, time, plrank_fast.training.loop as loop
+import signal, sys, time, plrank_fast.training.trainer as trainer
 from plrank_fast.__main__ import main
 def stuck(*arguments, **options):
     print("stuck", flush=True)
@@ -379,7 +379,7 @@ def stuck(*arguments, **options):
     print("still here", flush=True)
     signal.raise_signal(signal.SIGINT)
     print("never here", flush=True)
-loop.gradient = stuck
+trainer.gradient = stuck
 sys.exit(main(["train", *{SMALL!r}, "--quiet", "--output", {str(tmp_path)!r}]))
 """
     status, out, err = finished(python("-c", program))
@@ -393,12 +393,12 @@ def test_interrupt_is_ignored_in_the_background(tmp_path):
 import signal, sys
 from plrank_fast.__main__ import main
 signal.signal(signal.SIGINT, signal.SIG_IGN)
-import plrank_fast.training.loop as loop
-gradient = loop.gradient
+import plrank_fast.training.trainer as trainer
+gradient = trainer.gradient
 def interrupted(*arguments, **options):
     signal.raise_signal(signal.SIGINT)
     return gradient(*arguments, **options)
-loop.gradient = interrupted
+trainer.gradient = interrupted
 sys.exit(main(["train", *{SMALL!r}, "--epochs", "2", "--quiet", "--output", {str(tmp_path)!r}]))
 """
     status, _, err = finished(python("-c", program))

@@ -36,8 +36,8 @@ def test_kinds_of_data():
 def test_the_command_gives_the_same_model(tmp_path):
     """Mutant: features that are not normalised, or not in single precision."""
     from plrank_fast.training.config import TrainingConfig
-    from plrank_fast.training.loop import TrainingRun
     from plrank_fast.training.sources import Source
+    from plrank_fast.training.trainer import TrainingRun
 
     source = Source(profile="yahoo", queries=40, features=6)
     splits = source.load(normalize=True)
@@ -83,16 +83,16 @@ def test_patience():
 
 def test_interrupt_returns_the_best(monkeypatch):
     """Ctrl-C loses nothing. Mutant: KeyboardInterrupt passed on."""
-    from plrank_fast.training import training
+    from plrank_fast.training import train as module
 
-    show = training.show_progress
+    show = module.show_progress
 
     def interrupt(bar, run):
         show(bar, run)
         if run.progress.epoch == 2:
             os.kill(os.getpid(), signal.SIGINT)
 
-    monkeypatch.setattr(training, "show_progress", interrupt)
+    monkeypatch.setattr(module, "show_progress", interrupt)
     model = train(DATA, epochs=100)
     assert same(model, train(DATA, epochs=2))
     assert len(model.history) == 3

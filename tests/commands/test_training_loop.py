@@ -22,7 +22,7 @@ from plrank_fast.__main__ import main
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.archive import read_archive, write_archive
 from plrank_fast.data import RankingData, normalize_queries
-from plrank_fast.training import loop
+from plrank_fast.training import trainer
 from plrank_fast.training.config import OBJECTIVES, TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
 from plrank_fast.training.gradient_methods import (
@@ -32,9 +32,9 @@ from plrank_fast.training.gradient_methods import (
     gradient,
     resolve_method,
 )
-from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+from plrank_fast.training.model import load_model
 from plrank_fast.training.network import Optimizer, ScoringNetwork
-from plrank_fast.training.report import (
+from plrank_fast.training.results import (
     draw_learning_curve,
     empty_queries,
     queries_without_relevant,
@@ -43,8 +43,8 @@ from plrank_fast.training.report import (
     summarize,
     write_json,
 )
-from plrank_fast.training.saved_model import load_model
 from plrank_fast.training.sources import Source
+from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
 
 SOURCE = Source(profile="yahoo", queries=80, features=12)
 SETTINGS = dict(method="pl_rank_3", samples=10, batch_queries=16)
@@ -511,7 +511,7 @@ def test_every_document_once_per_epoch(tmp_path, splits, monkeypatch):
         streams.add(tuple(rng.generate_state(4)))
         return np.zeros(len(scores))
 
-    monkeypatch.setattr(loop, "gradient", record)
+    monkeypatch.setattr(trainer, "gradient", record)
     run.train()
     assert [queries for queries, _ in batches] == [30, 30, 20] * 2
     assert len(streams) == 6
@@ -567,16 +567,16 @@ class Clock:
 @pytest.fixture
 def clock(monkeypatch):
     clock = Clock()
-    monkeypatch.setattr(loop.time, "perf_counter", lambda: clock.now)
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: clock.now)
     return clock
 
 
 def test_checkpoints_by_time(tmp_path, splits, monkeypatch, clock):
     """Mutants: after every epoch; after every batch; none inside an epoch; none at the end; the clock not set back."""
-    monkeypatch.setattr(loop, "gradient", clock.takes(3.0, loop.gradient))
+    monkeypatch.setattr(trainer, "gradient", clock.takes(3.0, trainer.gradient))
     saved = []
     monkeypatch.setattr(
-        loop,
+        trainer,
         "write_archive",
         lambda path, kind, header, arrays: saved.append((header["progress"]["epoch"], header["progress"]["batch"])),
     )
@@ -589,10 +589,10 @@ def test_checkpoints_by_time(tmp_path, splits, monkeypatch, clock):
 def test_time_table_is_complete(tmp_path, splits, monkeypatch, clock):
     """Every second that passes is listed. Mutants: checkpoints, or the last of them, left out; the first evaluation,
     or the epoch under way, left out."""
-    monkeypatch.setattr(loop, "gradient", clock.takes(3.0, loop.gradient))
+    monkeypatch.setattr(trainer, "gradient", clock.takes(3.0, trainer.gradient))
     saved = []
-    monkeypatch.setattr(loop, "write_archive", clock.takes(5.0, lambda *arguments: saved.append(arguments)))
-    monkeypatch.setattr(loop, "evaluate_scores", clock.takes(2.0, loop.evaluate_scores))
+    monkeypatch.setattr(trainer, "write_archive", clock.takes(5.0, lambda *arguments: saved.append(arguments)))
+    monkeypatch.setattr(trainer, "evaluate_scores", clock.takes(2.0, trainer.evaluate_scores))
     monkeypatch.setattr(Optimizer, "ascend", clock.takes(0.5, Optimizer.ascend))
     run = TrainingRun(TrainingConfig(**SETTINGS), SOURCE, splits, tmp_path, epochs=4)
     run.train(interrupted=stop_after(12), observer=clock.takes(0.25, lambda run: None))

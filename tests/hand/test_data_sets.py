@@ -162,8 +162,8 @@ def test_linear_models_networks_and_trees_differ(tmp_path):
     pytest.importorskip("torch")
     from plrank_fast.training.config import TrainingConfig
     from plrank_fast.training.evaluation import evaluate_scores
-    from plrank_fast.training.loop import TrainingRun
     from plrank_fast.training.sources import Source
+    from plrank_fast.training.trainer import TrainingRun
 
     train, test = (
         normalize_queries(generate("mslr", 100, seed=1, n_features=60, split=split)) for split in ("train", "test")

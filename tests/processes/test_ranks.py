@@ -20,10 +20,10 @@ from plrank_fast.__main__ import main
 from plrank_fast._shared.archive import read_archive
 from plrank_fast.data import RankingData
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.loop import CHECKPOINT, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.sources import Source
+from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
 
 ROOT = Path(__file__).resolve().parents[2]
 N_RANKS = 2

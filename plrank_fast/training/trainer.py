@@ -26,9 +26,9 @@ from plrank_fast.data import RankingData
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores
 from plrank_fast.training.gradient_methods import gradient, resolve_method
+from plrank_fast.training.model import RankingModel, n_weights
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
-from plrank_fast.training.saved_model import RankingModel, n_weights
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import count, real
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.reproduction.methods import Method, method_of
-from plrank_fast.reproduction.results import Figures
+from plrank_fast.training.paper_methods import Method, method_of
+from plrank_fast.training.paper_results import Figures
 from plrank_fast.validation import FloatArray
 
 GRID = 25  # times at which curves of different seeds are compared

@@ -17,9 +17,9 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast.data import PROFILES
-from plrank_fast.reproduction import methods
-from plrank_fast.reproduction.results import Figures, Part
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training.paper_methods import ALL, PUBLISHED, Method, cell_of, method_of
+from plrank_fast.training.paper_results import Figures, Part
+from plrank_fast.training.workloads import Workload
 from plrank_fast.validation import FloatArray
 
 QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # of the sample
@@ -31,13 +31,13 @@ MOST_ROUNDS = 9
 def cost_part(shapes: list[str], cutoffs: list[int]) -> Part:
     """Plan the seconds per epoch by set and method, a cell for all cutoffs, and the network's by set."""
     cells: list[Figures] = [{"set": shape, "network": True} for shape in shapes]
-    cells += [{"set": shape, **methods.cell_of(each), "cutoffs": cutoffs} for shape in shapes for each in methods.ALL]
+    cells += [{"set": shape, **cell_of(each), "cutoffs": cutoffs} for shape in shapes for each in ALL]
     return Part("cost", "Table 2 and Figure 1: cost of an epoch", MOST_ROUNDS, cells, measure)
 
 
 def length_part() -> Part:
     """Plan the seconds per query by list length at one cutoff."""
-    cells = [{**methods.cell_of(each), "lengths": list(LENGTHS), "cutoff": LENGTH_CUTOFF} for each in methods.ALL]
+    cells = [{**cell_of(each), "lengths": list(LENGTHS), "cutoff": LENGTH_CUTOFF} for each in ALL]
     return Part("length", "Figure 1, second half: cost against list length", MOST_ROUNDS, cells, measure)
 
 
@@ -45,13 +45,16 @@ def measure(cell: Figures, number: int) -> Figures:
     """Measure seconds per epoch, ours and NumPy's, at each cutoff or length; at cutoffs also the relative error."""
     if "network" in cell:
         return {"network_seconds": _network_seconds(cell["set"])}
-    method = methods.method_of(cell)
+    method = method_of(cell)
     if "lengths" in cell:
         places = [(_of_length(length), cell["cutoff"]) for length in cell["lengths"]]
     else:
         places = [(_workload(cell["set"]), cutoff) for cutoff in cell["cutoffs"]]
     seconds, numpy_seconds, gradients = zip(*(_in_turn(method, *place, number) for place in places), strict=True)
-    result: Figures = {"seconds": seconds, "numpy_seconds": numpy_seconds if method in methods.PUBLISHED else None}
+    result: Figures = {
+        "seconds": seconds,
+        "numpy_seconds": numpy_seconds if method in PUBLISHED else None,
+    }
     if "set" in cell:
         exact = [_exact(cell["set"], cutoff) for cutoff in cell["cutoffs"]]
         pairs = zip(gradients, exact, strict=True)
@@ -63,11 +66,11 @@ _workload = lru_cache(maxsize=None)(lambda shape: Workload.of_profile(shape, QUE
 _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, LENGTH_QUERIES))
 
 
-def _in_turn(method: methods.Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float, FloatArray]:
+def _in_turn(method: Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float, FloatArray]:
     """Measure seconds of an epoch by our call, and in NumPy (0 for an unpublished method); return our gradient."""
     ours = method.call(workload, cutoff, number)
     own, other, gradient = _seconds(ours), 0.0, ours()
-    if method in methods.PUBLISHED:
+    if method in PUBLISHED:
         other = _seconds(method.numpy_call(workload, cutoff, number))
         own = min(own, _seconds(ours))
     return own * workload.per_epoch, other * workload.typical_per_epoch, gradient

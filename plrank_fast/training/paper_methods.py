@@ -11,8 +11,8 @@ import numpy as np
 
 from plrank_fast import reference
 from plrank_fast._methods.registry import ESTIMATORS
-from plrank_fast.reproduction.published import MINUTES, SAMPLES
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training.paper_published import MINUTES, SAMPLES
+from plrank_fast.training.workloads import Workload
 from plrank_fast.validation import FloatArray
 
 

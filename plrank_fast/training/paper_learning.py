@@ -14,23 +14,27 @@ from functools import lru_cache
 from pathlib import Path
 
 from plrank_fast.data import PROFILES, generate, normalize_queries
-from plrank_fast.reproduction import methods
-from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
+from plrank_fast.training.paper_methods import ALL, BEYOND, Method, cell_of, method_of
+from plrank_fast.training.paper_results import Figures, Part
 from plrank_fast.training.sources import Source, Splits
 
 LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by a half each
 DOCS_PER_SECOND = 12_000  # of training data for each second of a run, so that epochs fit into it
 LEAST_QUERIES = 16
 DISPARITY_METHODS = (
-    *(methods.Method("pl_rank_exact", 0), methods.Method("pl_rank_cmc", 1)),
-    *(methods.Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
+    *(Method("pl_rank_exact", 0), Method("pl_rank_cmc", 1)),
+    *(Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
 )
-SETTINGS_METHODS = (methods.Method("pl_rank_3", 100), methods.Method("pl_rank_3", 1000), *methods.BEYOND)
+SETTINGS_METHODS = (
+    Method("pl_rank_3", 100),
+    Method("pl_rank_3", 1000),
+    *BEYOND,
+)
 CUTOFF = 10  # of the parts with a single cutoff
 # The title of each part, its methods, and what its runs differ in besides set, method and cutoff.
-PARTS: dict[str, tuple[str, tuple[methods.Method, ...], tuple[Figures, ...]]] = {
-    "curves": ("Figure 2: NDCG against training seconds", methods.ALL, ({},)),
+PARTS: dict[str, tuple[str, tuple[Method, ...], tuple[Figures, ...]]] = {
+    "curves": ("Figure 2: NDCG against training seconds", ALL, ({},)),
     "settings": (
         "the published code's settings beside ours",
         SETTINGS_METHODS,
@@ -53,7 +57,7 @@ def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float)
     """Plan one of `PARTS`, with training runs as long as ``budget`` seconds allow."""
     title, compared, variations = PARTS[name]
     cells: list[Figures] = [
-        {"set": each, **methods.cell_of(method), "cutoff": cutoff, **variation}
+        {"set": each, **cell_of(method), "cutoff": cutoff, **variation}
         for each in sets
         for cutoff in cutoffs
         for method in compared
@@ -66,7 +70,7 @@ def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float)
 
 def config_of(cell: Figures, seed: int) -> TrainingConfig:
     """Return the settings of a run."""
-    method = methods.method_of(cell)
+    method = method_of(cell)
     objective = {} if "preset" in cell else {"objective": cell.get("objective", DATASET)}  # the paper's NDCG
     return TrainingConfig.from_preset(
         cell.get("preset", "default"), method=method.estimator, samples=max(1, method.n_samples),
@@ -76,7 +80,7 @@ def config_of(cell: Figures, seed: int) -> TrainingConfig:
 
 def measure(cell: Figures, number: int) -> Figures:
     """Train once, and return the curve on the test data."""
-    from plrank_fast.training.loop import TrainingRun
+    from plrank_fast.training.trainer import TrainingRun
 
     config, limit = config_of(cell, number), cell["train_seconds"]
     splits = _splits(cell["set"], number, limit)

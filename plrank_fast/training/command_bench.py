@@ -20,13 +20,12 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands import claims
-from plrank_fast.commands.options import add_list, some_path
-from plrank_fast.commands.timing import ONE_ANSWER, seconds_per_epoch
 from plrank_fast.data import PROFILES
-from plrank_fast.reproduction import published
-from plrank_fast.reproduction.figures import add_legend, new_panels, rendered, set_ticks
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training import claims, paper_published
+from plrank_fast.training.command_options import add_list, some_path
+from plrank_fast.training.paper_figures import add_legend, new_panels, rendered, set_ticks
+from plrank_fast.training.timing import ONE_ANSWER, seconds_per_epoch
+from plrank_fast.training.workloads import Workload
 from plrank_fast.validation import count, real
 
 METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
@@ -113,8 +112,8 @@ def add_bench(commands: Any) -> None:
     )
     add_list(parser, "shapes", PROFILES, "data sets whose list lengths to use", PROFILES)
     add_list(parser, "methods", METHODS, "gradients to measure", ESTIMATORS)
-    add_list(parser, "cutoffs", published.CUTOFFS, "cutoffs K to measure")
-    add_list(parser, "samples", published.SAMPLES, "rankings per query")
+    add_list(parser, "cutoffs", paper_published.CUTOFFS, "cutoffs K to measure")
+    add_list(parser, "samples", paper_published.SAMPLES, "rankings per query")
     parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default %(default)s)")
     spread = "standard deviation of the scores (default %(default)s)"
     parser.add_argument("--spread", type=float, default=1.0, metavar="STD", help=spread)

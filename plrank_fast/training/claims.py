@@ -19,8 +19,8 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.commands.timing import fastest_in_turn, seconds_per_epoch
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training.timing import fastest_in_turn, seconds_per_epoch
+from plrank_fast.training.workloads import Workload
 from plrank_fast.validation import FloatArray
 
 CUTOFFS = (5, 10, 25, 50, 100)

@@ -8,8 +8,8 @@ from collections.abc import Callable
 import numpy as np
 
 from plrank_fast._methods.registry import ESTIMATORS
-from plrank_fast.reproduction.methods import Method
-from plrank_fast.reproduction.workloads import Workload
+from plrank_fast.training.paper_methods import Method
+from plrank_fast.training.workloads import Workload
 
 # These methods do not use N, but take this number of samples.
 ONE_ANSWER = {name: method.n_samples for name, method in ESTIMATORS.items() if method.n_samples <= 1}

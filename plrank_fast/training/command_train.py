@@ -14,10 +14,10 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands.options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.data import PROFILES
+from plrank_fast.training.command_options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.training.config import CHOICES, PRESETS, SCHEDULES, TrainingConfig, describe_preset
-from plrank_fast.training.saved_model import MODEL
+from plrank_fast.training.model import MODEL
 from plrank_fast.training.sources import Source
 from plrank_fast.validation import threads
 
@@ -105,7 +105,7 @@ def train(arguments: argparse.Namespace) -> int:
         import_extra(module, "train")
 
     from plrank_fast.training.ranks import ranks_of_launcher
-    from plrank_fast.training.report import PROGRESS, show_progress, summarize
+    from plrank_fast.training.results import PROGRESS, show_progress, summarize
 
     with ExitStack() as until_reported:
         ranks = until_reported.enter_context(ranks_of_launcher())
@@ -131,7 +131,7 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
-    from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+    from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
 
     config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
     # The default counts as given, so that an error about the folder names the option.
@@ -169,7 +169,7 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
 
 
 def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
-    from plrank_fast.training.loop import CHECKPOINT, TrainingRun
+    from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
 
     folder = Path(given["resume"])
     for name in ("output", "overwrite"):
@@ -188,7 +188,7 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
 
 
 def _refuse_overwriting_data(source: Source, cache: str | None, **folder: Path) -> None:
-    from plrank_fast.training.loop import CHECKPOINT
+    from plrank_fast.training.trainer import CHECKPOINT
 
     ((name, place),) = folder.items()
     written = [place / file for file in (CHECKPOINT, MODEL, RESULTS, PICTURE)]
@@ -206,7 +206,7 @@ def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _report(run: Any, results: dict[str, Any], program: str) -> None:
-    from plrank_fast.training.report import draw_learning_curve, results_table, write_json
+    from plrank_fast.training.results import draw_learning_curve, results_table, write_json
 
     run.best_model().save(run.folder / MODEL)
     write_json(run.folder / RESULTS, results)

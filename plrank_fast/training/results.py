@@ -19,8 +19,8 @@ from plrank_fast.data import RankingData
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
 from plrank_fast.training.learning_curve import learning_curve, png_of
-from plrank_fast.training.loop import ACTIVITIES, TrainingRun
 from plrank_fast.training.network import ScoringNetwork
+from plrank_fast.training.trainer import ACTIVITIES, TrainingRun
 
 PROGRESS = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 SPLIT_TITLES = {"vali": "validation", "test": "test"}

@@ -6,9 +6,9 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
-from plrank_fast.commands.options import EMPTY, add_reading, caches, parameters_of, some_path
+from plrank_fast.training.command_options import EMPTY, add_reading, caches, parameters_of, some_path
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.saved_model import MODEL, load_model, model_file
+from plrank_fast.training.model import MODEL, load_model, model_file
 from plrank_fast.validation import count, threads
 
 
@@ -48,7 +48,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     )
 
     from plrank_fast.training.evaluation import evaluate_scores
-    from plrank_fast.training.report import empty_queries, metrics_table, queries_without_relevant, write_json
+    from plrank_fast.training.results import empty_queries, metrics_table, queries_without_relevant, write_json
     from plrank_fast.training.sources import load_files
 
     model = load_model(arguments.model)
