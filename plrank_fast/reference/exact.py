@@ -9,12 +9,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast.reference.gradients import normal_cdf, normal_density
-from plrank_fast.reference.rankings import all_rankings, ranking_log_prob
+from plrank_fast.reference.metrics import average_precision
+from plrank_fast.reference.rankings import all_rankings, ranking_log_prob, ranking_log_prob_gradient
 from plrank_fast.validation import FloatArray
 
 __all__ = [
     "exact_by_enumeration", "exact_by_subsets", "exact_by_trapezoid", "exact_gradient", "exact_hessian_diagonal",
-    "exact_hvp_by_trapezoid", "exact_normal_by_trapezoid", "expectation",
+    "exact_hvp_by_trapezoid", "exact_normal_by_trapezoid", "expectation", "expected_average_precision",
 ]  # fmt: skip
 
 
@@ -47,6 +48,15 @@ def expectation(
     for probability, ranking in zip(probabilities, rankings, strict=True):
         total += probability * estimator(scores, relevance, rank_weights, rankings=ranking[np.newaxis])
     return total
+
+
+def expected_average_precision(scores: FloatArray, relevance: FloatArray, cutoff: int) -> tuple[float, FloatArray]:
+    """Compute the expected average precision and its gradient from all rankings (D <= 7)."""
+    rankings = all_rankings(scores.size)
+    ranks = np.argsort(rankings, axis=1)
+    metric = np.array([average_precision(-rank, relevance, cutoff) for rank in ranks])
+    weighted = np.exp(ranking_log_prob(scores, rankings)) * metric
+    return float(weighted.sum()), weighted @ ranking_log_prob_gradient(scores, rankings)
 
 
 def exact_by_enumeration(
