@@ -52,6 +52,10 @@ class Log(NamedTuple):
         rankings = self.rankings if n_ranks is None else self.rankings[:, :, :n_ranks]
         return ranking_log_prob(scores, rankings, offsets=self.offsets, n_threads=self.n_threads)
 
+    def log_prob_of_prefixes(self, scores: FloatArray) -> FloatArray:
+        """Compute the log-probability of the ranks down to each, (n_queries, n_rows, K)."""
+        return np.stack([self.log_prob(scores, k + 1) for k in range(self.rankings.shape[2])], axis=2)
+
     def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
         """Compute the gradient of the new policy's log-probabilities, weighted with ``cotangent`` and summed."""
         if not self.ordered:

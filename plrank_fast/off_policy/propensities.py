@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
 from plrank_fast.probabilities import exposure
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray
+
+SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
 
 
 @validation.hinted
@@ -106,9 +108,19 @@ def log_propensities(log: Log, propensities: ArrayLike | None, logging_scores: A
     name, given = validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
     if name == "logging_scores":
         return validation.representable(log.log_prob(scores_of_logging_policy(log, given)), name)
-    array = validation.like_rankings(given, name, log.shown.shape, log.batch, may_be_small=True)
-    # Long rankings have small probabilities, whose logarithms are as accurate as any.
-    return np.log(validation.chances(np.where(log.shown, array, 1.0), name, np.finfo(np.float64).tiny))
+    return np.log(given_propensities(log, given, log.shown))
+
+
+def given_propensities(
+    log: Log, propensities: ArrayLike, present: NDArray[np.bool_], lowest: float = SMALLEST_NORMAL
+) -> FloatArray:
+    """Return the probabilities of rankings, or of their ranks, that the log holds; 1 where none is ``present``.
+
+    By default they may be small, as those of long rankings are: their logarithms are as accurate as any.
+    """
+    name = "propensities"
+    array = validation.like_rankings(propensities, name, present.shape, log.batch, may_be_small=True)
+    return validation.chances(np.where(present, array, 1.0), name, lowest)
 
 
 def importance_weights(log_ratio: FloatArray, clip: float | None, name: str) -> tuple[FloatArray, FloatArray]:

@@ -8,9 +8,11 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import read_log, scores_of_logging_policy
-from plrank_fast.off_policy.propensities import importance_weights
+from plrank_fast.off_policy.propensities import given_propensities, importance_weights
 from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.validation import FloatArray
+
+ROUNDING = 1e-9  # of probabilities of the ranks down to each, which must not rise
 
 
 @validation.hinted
@@ -19,7 +21,8 @@ def rips(
     rankings: ArrayLike,
     rank_rewards: ArrayLike,
     *,
-    logging_scores: ArrayLike,
+    propensities: ArrayLike | None = None,
+    logging_scores: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
     clip: float | None = None,
     self_normalized: bool = False,
@@ -39,8 +42,11 @@ def rips(
         session.
     rank_rewards : array_like, of the shape of rankings
         Reward of each rank, such as its click; entries past the end of a ranking are ignored.
-    logging_scores : array_like, shape (n_docs,)
-        Log-weights of the Plackett-Luce policy that made the log.
+    propensities : array_like, of the shape of rankings, optional
+        Probability with which the ranks down to each were shown, 2.2e-308 or more; it falls, or stays, from rank to
+        rank. Entries past the end of a ranking are ignored.
+    logging_scores : array_like, shape (n_docs,), optional
+        Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
@@ -72,20 +78,23 @@ def rips(
     """
     log = read_log(scores, rankings, offsets, n_threads)
     gains = log.of_ranks(rank_rewards, "rank_rewards")
-    mu = scores_of_logging_policy(log, logging_scores)
-    self_normalized = validation.flag(self_normalized, "self_normalized")
-    n_ranks = log.rankings.shape[2]
-    log_ratio = np.zeros(log.rankings.shape)
-    for k in range(n_ranks):
-        logged = validation.representable(log.log_prob(mu, k + 1), "logging_scores")
-        log_ratio[:, :, k] = log.log_prob(log.scores, k + 1) - logged
-    weights, slopes = importance_weights(log_ratio, clip, "logging_scores")
+    name, given = validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
+    self_normalized, at_rank = validation.flag(self_normalized, "self_normalized"), log.rankings >= 0
+    if name == "propensities":
+        chances = given_propensities(log, given, at_rank)
+        falls = (np.diff(chances, axis=2) <= ROUNDING) | ~at_rank[:, :, 1:]
+        validation.each(falls, chances[:, :, 1:], name, "not rise from rank to rank, as all ranks down to each count")
+        logged = np.log(chances)
+    else:
+        logged = validation.representable(log.log_prob_of_prefixes(scores_of_logging_policy(log, given)), name)
+    log_ratio = np.where(at_rank, log.log_prob_of_prefixes(log.scores) - logged, 0.0)
+    weights, slopes = importance_weights(log_ratio, clip, name)
 
     def gradient(cotangent: FloatArray) -> FloatArray:
-        parts = [log.log_prob_gradient(cotangent[:, :, k], k + 1) for k in range(n_ranks)]
+        parts = [log.log_prob_gradient(cotangent[:, :, k], k + 1) for k in range(cotangent.shape[2])]
         return np.sum(parts, axis=0)
 
-    return weighted_estimate(log, log.rankings >= 0, gains, weights, slopes, self_normalized, gradient)
+    return weighted_estimate(log, at_rank, gains, weights, slopes, self_normalized, gradient)
 
 
 @validation.hinted
@@ -94,7 +103,8 @@ def iips(
     rankings: ArrayLike,
     rank_rewards: ArrayLike,
     *,
-    logging_scores: ArrayLike,
+    propensities: ArrayLike | None = None,
+    logging_scores: ArrayLike | None = None,
     offsets: ArrayLike | None = None,
     clip: float | None = None,
     self_normalized: bool = False,
@@ -114,8 +124,11 @@ def iips(
         session.
     rank_rewards : array_like, of the shape of rankings
         Reward of each rank, such as its click; entries past the end of a ranking are ignored.
-    logging_scores : array_like, shape (n_docs,)
-        Log-weights of the Plackett-Luce policy that made the log.
+    propensities : array_like, of the shape of rankings, optional
+        Probability with which each item was shown at its rank, 6.2e-61 or more. Entries past the end of a ranking are
+        ignored.
+    logging_scores : array_like, shape (n_docs,), optional
+        Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     clip : float, optional
@@ -148,16 +161,21 @@ def iips(
     """
     log = read_log(scores, rankings, offsets, n_threads)
     gains = log.of_ranks(rank_rewards, "rank_rewards")
-    mu = scores_of_logging_policy(log, logging_scores)
+    name, given = validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
     self_normalized = validation.flag(self_normalized, "self_normalized")
     n_ranks, at_rank = log.rankings.shape[2], log.rankings >= 0
     documents, ranks = log.documents(), np.arange(n_ranks)
-    new, old = (
-        rank_probabilities(f, n_ranks, offsets=log.offsets, n_threads=log.n_threads)[documents, ranks]
-        for f in (log.scores, mu)
-    )
-    old = validation.chances(np.where(at_rank, old, 1.0), "the probabilities of the log under logging_scores")
-    new = np.where(at_rank, new, 1.0)
+
+    def chances(scores: FloatArray) -> FloatArray:
+        of_documents = rank_probabilities(scores, n_ranks, offsets=log.offsets, n_threads=log.n_threads)
+        return np.where(at_rank, of_documents[documents, ranks], 1.0)
+
+    if name == "propensities":
+        old = given_propensities(log, given, at_rank, validation.SMALLEST_MAGNITUDE)
+    else:
+        of_log = "the probabilities of the log under logging_scores"
+        old = validation.chances(chances(scores_of_logging_policy(log, given)), of_log)
+    new = chances(log.scores)
     weights = new / old
     bound = np.inf if clip is None else validation.factor(clip, "clip")
     # The derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log).

@@ -48,12 +48,33 @@ def of_sets(scores, rankings, rewards, **options):
     return off_policy.ips(scores, rankings, rewards, ordered=False, **options)
 
 
+def with_propensities(estimator):
+    """The estimator on the propensities of each rank that the logging policy has, in place of its scores."""
+
+    def estimate(scores, rankings, rewards, *, logging_scores, offsets=None, **options):
+        batch = {"offsets": offsets}
+        ranks = range(rankings.shape[-1])
+        if estimator is off_policy.rips:
+            parts = [plr.ranking_log_prob(logging_scores, rankings[..., : k + 1], **batch) for k in ranks]
+            chances = np.exp(np.stack(parts, axis=-1))
+        else:
+            of_documents = plr.rank_probabilities(logging_scores, rankings.shape[-1], **batch)
+            starts = 0 if offsets is None else np.array(offsets[:-1])[:, np.newaxis, np.newaxis]
+            chances = of_documents[np.minimum(rankings + starts, len(scores) - 1), ranks]
+        chances[rankings < 0] = 7.0  # past the end
+        return estimator(scores, rankings, rewards, propensities=chances, **batch, **options)
+
+    return estimate
+
+
 UNBIASED = {
     "ips": (off_policy.ips, ANY, 1e-13),
     "ips of sets": (of_sets, OF_SET, 1e-9),
     "doubly_robust": (doubly_robust, ANY, 1e-8),
     "rips": (off_policy.rips, CASCADE, 1e-13),
     "iips": (off_policy.iips, POSITION, 1e-7),
+    "rips, propensities": (with_propensities(off_policy.rips), CASCADE, 1e-13),
+    "iips, propensities": (with_propensities(off_policy.iips), POSITION, 1e-7),
     "pseudo_inverse": (off_policy.pseudo_inverse, POSITION.sum(axis=1), 1e-7),
 }
 
@@ -63,7 +84,7 @@ def test_expectation(name):
     """Expectation of value and gradient over all rankings of the log.
 
     Mutants: 1 / mu in place of w; the prediction not taken off; w_k one rank short; probabilities of the new policy in
-    place of the log's; G without its pseudo-inverse.
+    place of the log's; propensities of the last rank at all; G without its pseudo-inverse.
     """
     estimator, rewards, accuracy = UNBIASED[name]
     estimates = each(estimator, rewards, **LOGGED)
@@ -146,6 +167,41 @@ def test_gradient_is_that_of_the_estimate(name, options, monkeypatch):
     for d, step in enumerate(1e-4 * np.eye(9)):
         ahead, behind = (estimator(new + sign * step, rankings, rewards, **arguments).value for sign in (1, -1))
         assert abs((ahead - behind) / 2e-4 - estimate.gradient[d]) < 3e-6
+
+
+def test_logs_of_open_bandit_pipeline():
+    """Its estimators are sums of reward times pscores, of the new policy over the log's, over slates.
+
+    Here each round has a context of its own, a query; pscores of the new policy are sums over all slates, in the order
+    of rows that its feedback has. Mutants: rounds of one query; pscore_cascade for pscore_item_position.
+    """
+    n_rounds, n_items, n_ranks = 40, 5, 3
+    rng = np.random.default_rng(8)
+    new, old = rng.normal(size=(2, n_rounds, n_items))
+    slates = np.array(list(itertools.permutations(range(n_items), n_ranks)))
+    weights = np.exp(np.stack([old, new]))
+    of_slates = np.ones((2, n_rounds, len(slates)))
+    for k in range(n_ranks):
+        placed = weights[:, :, slates[:, :k]].sum(axis=-1)
+        of_slates *= weights[:, :, slates[:, k]] / (weights.sum(axis=-1, keepdims=True) - placed)
+    drawn = np.array([rng.choice(len(slates), p=chances) for chances in of_slates[0]])
+    action, reward = slates[drawn], rng.integers(0, 2, size=(n_rounds, n_ranks))
+    same = slates == action[:, np.newaxis]  # (n_rounds, slates, ranks)
+    pscores = {
+        "pscore_item_position": np.einsum("prs,rsk->prk", of_slates, same),
+        "pscore_cascade": np.einsum("prs,rsk->prk", of_slates, np.cumprod(same, axis=2)),
+    }
+    offsets, shape = np.arange(n_rounds + 1) * n_items, (n_rounds, 1, n_ranks)
+    log = {"offsets": offsets, "rank_rewards": reward.reshape(shape)}
+    for name, estimator, rtol in (
+        ("pscore_item_position", off_policy.iips, 1e-11),
+        ("pscore_cascade", off_policy.rips, 1e-12),
+    ):
+        of_log, of_new = pscores[name]
+        found = estimator(new.ravel(), action.reshape(shape), propensities=of_log.reshape(shape), **log)
+        expected = (reward * of_new / of_log).sum(axis=1)
+        np.testing.assert_allclose(found.numerators.sum(axis=1), expected, rtol=rtol, atol=0)
+        assert abs(found.value / expected.mean() - 1.0) < 1e-12
 
 
 def test_the_logging_policy_itself():
@@ -282,6 +338,15 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.ips(NEW, [[0, 1]], [1.0], **ONE, **LOGGED), ValueError, "only one of propensities and"),
         (lambda: off_policy.ips(NEW, [[0]], [1.0], propensities=[0.0]), ValueError, "propensities must be above 0"),
         (lambda: off_policy.ips(NEW, [[0]], [1.0], propensities=[1.5]), ValueError, "propensities .* at most 1"),
+        (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]]), ValueError, "propensities must be given, or logging_scores"),
+        (
+            lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[[0.2, 0.3]]),
+            ValueError,
+            r"propensities must not rise from rank to rank.*got 0.3",
+        ),
+        (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[0.2]), ValueError, "one entry per rank"),
+        (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1e-70]]), ValueError, "propensities must be above"),
+        (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1]], **LOGGED), ValueError, "only one of propens"),
         (lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE, clip=0.0), ValueError, "clip must be positive and finite"),
         (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), ValueError, "number of rankings that are not empty"),
         (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
@@ -293,7 +358,7 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.position_bias(3, -1.0), ValueError, "eta must be at least 0"),
         (lambda: off_policy.effective_sample_size([-1.0]), ValueError, "importance_weights must be at least 0"),
     ],
-    ids=range(14),
+    ids=range(19),
 )
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):

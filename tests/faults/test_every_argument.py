@@ -136,6 +136,8 @@ SAMPLED = {  # what the option chooses looks at the other options too
     fairness.disparity_gradient: {"method": "pl_rank_3"},
     losses.list_mle: {"ties": "random"},
     off_policy.ips: {"logging_scores": SCORES},
+    off_policy.rips: {"logging_scores": SCORES},
+    off_policy.iips: {"logging_scores": SCORES},
     off_policy.doubly_robust: {"logging_scores": SCORES},
     plr.policy_gradient: {"relevance": LABELS, "rank_weights": GIVEN["rank_weights"]},
     plr.ranking_log_prob_vjp: {"cotangent": LABELS[:2]},
