@@ -54,6 +54,9 @@ def bucket_log_prob(
     grow in proportion to their number beyond. The integrands are log-concave in the logarithm of the arrival time, and
     the nodes of each integral follow from a bound on its error, so no constant is fitted.
 
+    Source of the integral: Ma et al., "Learning-to-rank with partitioned preference: fast estimation for the
+    Plackett-Luce model", AISTATS 2021.
+
     Examples
     --------
     >>> import plrank_fast as plr
