@@ -16,7 +16,7 @@ PIP := $(BIN)/python -m pip install --disable-pip-version-check
 # This trains the default preset on half the size of the real set, to fit the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-quick test-all docs docstrings note wheel wheels hunt mutants fuzz sanitize tsan matrix storage soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-quick test-all docs docstrings note wheel wheels hunt mutants fuzz sanitize tsan matrix soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -67,11 +67,8 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 hunt: build  ## search for problems on which an error bound fails (HUNT_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)
 
-fuzz: build  ## fuzz LETOR files, models and checkpoints (FUZZ_FLAGS="--minutes 60 --seed 0")
+fuzz: build  ## fuzz LETOR files and models (FUZZ_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/fuzz.py $(FUZZ_FLAGS)
-
-storage: build  ## fill the disk, kill or interrupt at each disk operation of each command (STORAGE_FLAGS="--most 20 --seed 0")
-	$(BIN)/python tests/attackers/storage.py $(STORAGE_FLAGS)
 
 soak: build  ## call everything from 20 threads at once, with forks, signals and little memory (SOAK_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/soak.py $(SOAK_FLAGS)

@@ -10,7 +10,6 @@ objective. The program prints a table in Markdown. Cheaper methods reach more ep
 from __future__ import annotations
 
 import argparse
-import tempfile
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -23,7 +22,7 @@ from plrank_fast.data import RankingData, load_letor, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import evaluate_scores
 from plrank_fast.training.gradient_methods import LOSSES
-from plrank_fast.training.sources import Source, Splits, with_columns
+from plrank_fast.training.sources import Splits, with_columns
 from plrank_fast.training.trainer import TrainingRun
 
 CUTOFF = 10
@@ -61,11 +60,8 @@ def ndcg_on_test(method: str, splits: Splits, seed: int, seconds: float, learnin
         method=method, cutoff=CUTOFF, samples=SAMPLES.get(method, 100), objective="query", optimizer="adam",
         learning_rate=learning_rate, batch_queries=32, seed=seed,
     )  # fmt: skip
-    with tempfile.TemporaryDirectory() as folder:
-        run = TrainingRun(
-            config, Source(profile="yahoo"), splits, Path(folder), minutes=seconds / 60, n_threads=1, model_threads=1
-        )
-        run.train()
+    run = TrainingRun(config, None, splits, None, minutes=seconds / 60, n_threads=1)
+    run.train()
     run.network.set_weights(run.best_weights)
     scores = run.network.scores(splits["test"].features)
     metrics = evaluate_scores(scores, splits["test"].labels, splits["test"].offsets, cutoff=CUTOFF)

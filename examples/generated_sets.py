@@ -8,7 +8,6 @@ the number of trees. It needs PyTorch, scikit-learn and LightGBM.
 """
 
 import argparse
-import tempfile
 
 import lightgbm
 import numpy as np
@@ -18,7 +17,6 @@ import plrank_fast as plr
 from plrank_fast.data import generate, normalize_queries
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.network import set_model_threads
-from plrank_fast.training.sources import Source
 from plrank_fast.training.trainer import TrainingRun
 
 SPLITS = ("train", "vali", "test")
@@ -41,10 +39,8 @@ def network_scores(parts, shape, epochs):
     """Return the scores of the network at its best epoch on the validation queries."""
     steps = max(1, parts["train"].n_queries // STEPS)
     config = TrainingConfig(batch_queries=steps, learning_rate=0.02, objective="dataset")
-    with tempfile.TemporaryDirectory() as folder:
-        splits = {name: parts[name] for name in ("train", "vali")}
-        run = TrainingRun(config, Source(profile=shape), splits, folder, epochs=epochs, checkpoint_seconds=1e9)
-        run.train()
+    run = TrainingRun(config, None, {name: parts[name] for name in ("train", "vali")}, None, epochs=epochs)
+    run.train()
     run.network.set_weights(run.best_weights)
     return run.network.scores(parts["test"].features)
 

@@ -86,7 +86,7 @@ def add_train(commands: Any) -> None:
         "--checkpoint-seconds",
         type=float,
         metavar="S",
-        help="seconds between checkpoints (default 10); a kill loses at most the time since the last",
+        help="seconds between checkpoints, which are written at epoch ends (default 10)",
     )
     run.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="gradient threads (default: all)")
     run.add_argument(
@@ -216,8 +216,9 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
     print()
     for what, name in (("learning curve", PICTURE), ("results", RESULTS), ("model", MODEL)):
         print(f"{what + ':':16}{run.folder / name}")
-    if run.progress.batch:
-        print(f"epoch {run.progress.epoch + 1} stopped after {run.progress.batch} of {run.batches_per_epoch} batches")
+    if run.batch:
+        stopped = f"epoch {run.progress.epoch + 1} stopped after {run.batch} of {run.batches_per_epoch} batches"
+        print(f"{stopped}, and begins anew")
     # A limit that was reached also holds after a resume.
     further = {
         "interrupted": "",

@@ -1,7 +1,8 @@
 """The training loop, which alternates between the gradient of a batch and a step of the network.
 
-All random numbers are keyed by (seed, epoch, batch), so an interrupted run continues with the result of an
-uninterrupted one, on any number of threads, and up to rounding on any number of processes.
+The state of a run is that of its last epoch end: a run that is stopped within an epoch begins this epoch anew. All
+random numbers are keyed by (seed, epoch, batch), so it then comes to the result of an uninterrupted one, on any number
+of threads, and up to rounding on any number of processes.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import count, real
 
 CHECKPOINT = "checkpoint.plrank"
-CHECKPOINT_SECONDS = 10.0  # the most work that a kill loses
+CHECKPOINT_SECONDS = 10.0  # the most whole epochs that a kill loses take
 MOST_MODEL_THREADS = 1024  # PyTorch crashes with more threads than the system can start
 ACTIVITIES = {
     "gradient": "sampling and gradient",
@@ -41,9 +42,8 @@ ACTIVITIES = {
     "evaluation": "evaluation",
     "checkpoint": "checkpoints",
 }  # activities by which time is recorded, with their titles
-# of float32: itself, its best value, its gradient and the two moments of Adam, three of them twice for a checkpoint
+# of float32: itself, its best value, its gradient and the two moments of Adam, three of them also at the last epoch end
 BYTES_OF_A_WEIGHT = 32
-GROUPS = ("network/", "best/", "optimizer/")  # prefixes of the names of arrays in a checkpoint
 ORDER, SAMPLING = range(2)  # keys of the random streams
 REASONS = (None, "minutes", "patience", "epochs", "interrupted")  # to go on, or to stop; later ones take precedence
 
@@ -52,35 +52,17 @@ Observer = Callable[["TrainingRun"], None]
 
 @dataclass
 class Progress:
-    """Progress of a run, which with the weights is its whole state.
+    """Progress of a run up to the end of an epoch, which with the weights is its whole state.
 
-    ``seconds`` are those of the run by activity. ``history`` has the metrics on the validation data, of the untrained
-    network and after each whole epoch, so that an epoch's number is their index.
+    ``seconds`` are those of the run by activity, an epoch that was stopped included. ``history`` has the metrics on the
+    validation data, of the untrained network and after each epoch, so that an epoch's number is their index.
     """
 
     epoch: int = 0
-    batch: int = 0
     total_seconds: float = 0.0
     seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ACTIVITIES, 0.0))
     history: list[Metrics] = field(default_factory=list)
     best_epoch: int = 0
-
-    @classmethod
-    def from_json(cls, values: dict[str, Any]) -> Progress:
-        """Rebuild the progress from the values of a checkpoint; raise ValueError if they are wrong."""
-        progress = cls(**values)
-        for name in ("epoch", "batch", "best_epoch"):
-            count(values[name], name, 0)
-        for name, value in {"total_seconds": progress.total_seconds, **progress.seconds}.items():
-            real(value, name, at_least=0.0)
-        if progress.seconds.keys() != ACTIVITIES.keys():
-            raise ValueError(f"it has the seconds of {', '.join(progress.seconds)}")
-        if len(progress.history) != progress.epoch + 1 or progress.best_epoch > progress.epoch:
-            n = len(progress.history)
-            raise ValueError(
-                f"a history of {n} entries does not fit epoch {progress.epoch}, best {progress.best_epoch}"
-            )
-        return progress
 
 
 class TrainingRun:
@@ -90,9 +72,9 @@ class TrainingRun:
     checkpoint, or both are None; it must exist when training begins, and the caller locks it. ``epochs`` and
     ``minutes``, of which at least one is necessary, limit the training, that before a resume included, and so does
     ``patience``, the number of epochs without a better one. ``n_threads`` are those of the gradient,
-    ``model_threads`` those of PyTorch, of which more than one may change the last bits of the result. The state is
-    saved every ``checkpoint_seconds``, at the beginning, at the end and at an interrupt. The first of the ``ranks``
-    writes; their other arguments, except for threads, must be equal.
+    ``model_threads`` those of PyTorch, of which more than one may change the last bits of the result. The state at the
+    last epoch end is saved at the beginning, at the end, at an interrupt, and at epoch ends ``checkpoint_seconds``
+    apart. The first of the ``ranks`` writes; their other arguments, except for threads, must be equal.
     """
 
     def __init__(
@@ -110,30 +92,32 @@ class TrainingRun:
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
         ranks: Ranks = ALONE,
     ) -> None:
-        _check_limits(epochs, minutes, model_threads)
+        if epochs is None and minutes is None:
+            raise ValueError("epochs or minutes must be given")
+        self.epochs = epochs if epochs is None else count(epochs, "epochs", 0)
+        self.minutes = minutes if minutes is None else real(minutes, "minutes", at_least=0.0)
+        self.patience = patience if patience is None else count(patience, "patience", 1)
         self.checkpoint_seconds = real(checkpoint_seconds, "checkpoint_seconds", at_least=0.0)
-        set_model_threads(model_threads)
+        set_model_threads(count(model_threads, "model_threads", 1, MOST_MODEL_THREADS))
         self.config = config
         self.source = source
         self.splits = splits
         self.folder = None if folder is None else Path(folder)
-        self.epochs, self.minutes = epochs, minutes
-        self.patience = patience if patience is None else count(patience, "patience", 1)
         self.n_threads, self.model_threads = n_threads, model_threads
         self.ranks = ranks
         self.progress = Progress()
+        self.batch = 0  # of the epoch under way
         train = splits["train"]
         needed = BYTES_OF_A_WEIGHT * n_weights(train.n_features, config.hidden)
         hidden = " ".join(map(str, config.hidden))
         require_bytes(needed, f"hidden {hidden} and {train.n_features} features mean a network that")
         self.network = ScoringNetwork(train.n_features, config.hidden, config.seed, config.initialization)
-        self.best_weights = self.network.weights()
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
         self.method = resolve_method(config.method, train.offsets, config.cutoff)
         self._rank_weights = plr.dcg_weights(min(config.cutoff, int(train.list_lengths.max())))
         self._relevance = self._training_relevance()
         self._fingerprints = {name: part.fingerprint() for name, part in splits.items()}
-        self._saved_at = time.perf_counter()
+        self._keep_state(is_best=True)
 
     @classmethod
     def resume(
@@ -156,15 +140,8 @@ class TrainingRun:
         header, arrays = read_archive(path, "checkpoint")
         with interpreting(path, "checkpoint"):
             config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
-            fingerprints: dict[str, str] = dict(header["fingerprints"])
-            _check_limits(header["epochs"], header["minutes"], header["model_threads"])
-            # Check the size before the network is built, which may exceed the memory.
-            weights = _group(arrays, "network")
-            expected = n_weights(weights["0.weight"].shape[-1], config.hidden)
-            held = sum(array.size for array in weights.values())
-            if held != expected:
-                raise ValueError(f"its settings describe a network of {expected} weights, it holds {held}")
-            progress = Progress.from_json(header["progress"])
+            fingerprints: dict[str, str] = header["fingerprints"]
+            progress = Progress(**header["progress"])
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
@@ -174,16 +151,15 @@ class TrainingRun:
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
             if fingerprints.get(name) != run._fingerprints.get(name):
                 raise ValueError(f"{name} data are not those that {path} was trained with")
-        run.progress = progress
+        run.progress, run._state = progress, arrays
         with interpreting(path, "checkpoint"):
-            run.network.set_weights(_group(arrays, "best"))  # checks that they fit
-            run.best_weights = run.network.weights()
-            run.network.set_weights(_group(arrays, "network"))
-            run._optimizer.set_state(_group(arrays, "optimizer"))
-            unknown = [name for name in arrays if not name.startswith(GROUPS)]
-            if unknown:
-                raise ValueError(f"it holds {', '.join(unknown)}")
+            run._return_to_epoch_end()
         return run
+
+    @property
+    def best_weights(self) -> Arrays:
+        """The weights of the best epoch."""
+        return _group(self._state, "best")
 
     @property
     def batches_per_epoch(self) -> int:
@@ -191,13 +167,15 @@ class TrainingRun:
         return -(-self.splits["train"].n_queries // self.config.batch_queries)
 
     @property
+    def epochs_done(self) -> float:
+        """Epochs that are done, with the share of the one under way."""
+        return self.progress.epoch + self.batch / self.batches_per_epoch
+
+    @property
     def share_done(self) -> float:
         """Share of the run that is done, from 0 to 1, by the limit that comes first."""
-        done = self.progress.epoch + self.progress.batch / self.batches_per_epoch
-        parts = [
-            (done, self.epochs),
-            (self.progress.total_seconds, None if self.minutes is None else 60 * self.minutes),
-        ]
+        seconds = None if self.minutes is None else 60 * self.minutes
+        parts = ((self.epochs_done, self.epochs), (self.progress.total_seconds, seconds))
         return max(min(1.0, part / whole) if whole else 1.0 for part, whole in parts if whole is not None)
 
     def train(self, *, interrupted: Callable[[], bool] = lambda: False, observer: Observer = lambda run: None) -> str:
@@ -206,9 +184,9 @@ class TrainingRun:
         ``observer`` is called with the run after every batch. After an error, such as a ConnectionError if another rank
         has ended, the last checkpoint is still there.
         """
-        self.ranks.require_equal(self._state())
-        self._saved_at = time.perf_counter()
-        start = self._saved_at - self.progress.total_seconds
+        self._return_to_epoch_end()
+        self.ranks.require_equal(self._digests())
+        start = time.perf_counter() - self.progress.total_seconds
 
         def look_at_clock() -> None:
             self.progress.total_seconds = time.perf_counter() - start
@@ -227,43 +205,33 @@ class TrainingRun:
             return REASONS[self.ranks.highest(REASONS.index(reason))]
 
         if not self.progress.history:
-            self.save()  # reports a folder that cannot be written before any work
+            self._end_epoch()  # of the untrained network
+        self.save()  # reports a folder that cannot be written before any work
         order = self._query_order()
         while not (reason := finished()):
             self._step(order)
-            if self.progress.batch == self.batches_per_epoch:
+            if self.batch == self.batches_per_epoch:
                 self.progress.epoch += 1
-                self.progress.batch = 0
-                self._record_epoch()
+                self.batch = 0
+                self._end_epoch()
                 order = self._query_order()
-            look_at_clock()
-            if time.perf_counter() - self._saved_at >= self.checkpoint_seconds:
-                self.save()
+                look_at_clock()
+                if time.perf_counter() - self._saved_at >= self.checkpoint_seconds:
+                    self.save()
             observer(self)
         self.save()
         look_at_clock()
         return reason
 
     def save(self) -> None:
-        """Replace the checkpoint in one step."""
-        if not self.progress.history:
-            self._record_epoch()  # of the untrained network
+        """Replace the checkpoint in one step by the state at the last epoch end."""
+        self._saved_at = started = time.perf_counter()
         if not self.ranks.first or self.folder is None:
             return
-        started = time.perf_counter()
-        header = {
-            "config": asdict(self.config),
-            "source": asdict(self.source) if self.source else None,
-            "fingerprints": self._fingerprints,
-            "epochs": self.epochs,
-            "minutes": self.minutes,
-            "patience": self.patience,
-            "model_threads": self.model_threads,
-            "progress": vars(self.progress),
-        }
-        groups = {"network": self.network.weights(), "best": self.best_weights, "optimizer": self._optimizer.state()}
-        arrays = {f"{group}/{name}": array for group, members in groups.items() for name, array in members.items()}
-        write_archive(self.folder / CHECKPOINT, "checkpoint", header, arrays)
+        header = {name: getattr(self, name) for name in ("epochs", "minutes", "patience", "model_threads")}
+        header |= {"config": asdict(self.config), "source": asdict(self.source) if self.source else None}
+        header |= {"fingerprints": self._fingerprints, "progress": vars(self.progress)}
+        write_archive(self.folder / CHECKPOINT, "checkpoint", header, self._state)
         self._saved_at = time.perf_counter()
         self.progress.seconds["checkpoint"] += self._saved_at - started
 
@@ -289,15 +257,13 @@ class TrainingRun:
             train.n_features, self.config, progress.best_epoch, train.name, self.best_weights, list(progress.history)
         )
 
-    def _state(self) -> dict[str, Any]:
+    def _digests(self) -> dict[str, Any]:
         """Return a digest of all that must be equal on all ranks."""
         digest = hashlib.blake2b(digest_size=16)
-        for part in (self.network.weights(), self._optimizer.state()):
-            for name in sorted(part):
-                digest.update(part[name].tobytes())
-        place = {"epoch": self.progress.epoch, "batch": self.progress.batch}
+        for name in sorted(self._state):
+            digest.update(self._state[name].tobytes())
         data = {f"{name} data": fingerprint for name, fingerprint in self._fingerprints.items()}
-        return {"settings": asdict(self.config), **data, "place in training": place, "weights": digest.hexdigest()}
+        return {"settings": asdict(self.config), **data, "epoch": self.progress.epoch, "weights": digest.hexdigest()}
 
     def _training_relevance(self) -> npt.NDArray[np.float64]:
         """Return gains, or gains over the ideal DCG, with which the sum of expected metrics is the sum of NDCG.
@@ -328,7 +294,7 @@ class TrainingRun:
     def _step(self, order: npt.NDArray[np.int64]) -> None:
         config, progress, train = self.config, self.progress, self.splits["train"]
         started = time.perf_counter()
-        first = progress.batch * config.batch_queries
+        first = self.batch * config.batch_queries
         rows, offsets = train.rows_of(order[first : first + config.batch_queries])
         share = self.ranks.share(offsets)
         rows = rows[share.docs]
@@ -342,8 +308,8 @@ class TrainingRun:
         settings: dict[str, Any] = {
             "offsets": share.offsets,
             "first_query": share.first_query,
-            "n_samples": config.samples_in_step(progress.epoch, progress.batch, train.n_queries),
-            "rng": self._key(SAMPLING, progress.epoch, progress.batch),
+            "n_samples": config.samples_in_step(progress.epoch, self.batch, train.n_queries),
+            "rng": self._key(SAMPLING, progress.epoch, self.batch),
             "n_threads": self.n_threads,
         }
         relevance = self._relevance[rows]
@@ -356,34 +322,37 @@ class TrainingRun:
             ascent = gradient(self.method, values, relevance, self._rank_weights, labels=labels, **settings)
         after = time.perf_counter()
         self._optimizer.ascend(scores, ascent, self.ranks)
-        progress.batch += 1
+        self.batch += 1
         progress.seconds["gradient"] += after - before
         progress.seconds["model"] += time.perf_counter() - after + before - started
 
-    def _record_epoch(self) -> None:
-        """Evaluate, and keep the weights if they are the best by the metric that chooses the epoch."""
+    def _end_epoch(self) -> None:
+        """Evaluate the network, and keep the state."""
         started = time.perf_counter()
-        progress = self.progress
+        progress, quality = self.progress, self.config.quality
         metrics = self.evaluate(self.splits["vali"])
-        quality = self.config.quality
-        if not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch]):
+        is_best = not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch])
+        if is_best:
             progress.best_epoch = progress.epoch
-            self.best_weights = self.network.weights()
-        progress.seconds["evaluation"] += time.perf_counter() - started
         progress.history.append(metrics)
+        self._keep_state(is_best)
+        progress.seconds["evaluation"] += time.perf_counter() - started
+
+    def _keep_state(self, is_best: bool) -> None:
+        """Keep weights and optimizer, and the weights as the best ones by the metric that chooses the epoch."""
+        weights = self.network.weights()
+        groups = {"network": weights, "optimizer": self._optimizer.state()}
+        groups["best"] = weights if is_best else self.best_weights
+        self._state = {f"{group}/{name}": array for group, part in groups.items() for name, array in part.items()}
+
+    def _return_to_epoch_end(self) -> None:
+        """Give network and optimizer the state that was kept."""
+        self.batch = 0
+        self.network.set_weights(_group(self._state, "network"))
+        self._optimizer.set_state(_group(self._state, "optimizer"))
 
     def _key(self, *key: int) -> np.random.SeedSequence:
         return np.random.SeedSequence(self.config.seed, spawn_key=key)
-
-
-def _check_limits(epochs: Any, minutes: Any, model_threads: Any) -> None:
-    if epochs is None and minutes is None:
-        raise ValueError("epochs or minutes must be given")
-    if epochs is not None:
-        count(epochs, "epochs", 0)
-    if minutes is not None:
-        real(minutes, "minutes", at_least=0.0)
-    count(model_threads, "model_threads", 1, MOST_MODEL_THREADS)
 
 
 def _group(arrays: Arrays, group: str) -> Arrays:

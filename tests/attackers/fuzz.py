@@ -1,4 +1,4 @@
-"""Fuzz files that come from outside: LETOR files, models and checkpoints.
+"""Fuzz files that come from outside: LETOR files and models.
 
     make fuzz FUZZ_FLAGS="--minutes 60 --seed 0"
     python tests/attackers/fuzz.py --again '{"target": "letor", "seed": 0, "case": 17}'

@@ -25,9 +25,8 @@ PLAIN = naive.Options(None, np.float64, False, False)
 def test_seeded(name, monkeypatch, capsys):
     """Part of the search, the same every time.
 
-    Mutants that the search has found, most within 600 cases of their target: weights of another type taken over, the
-    state of the optimizer not checked, entries of a wrong type not told with the name of the file; thousands separators
-    let through.
+    Mutants that the search has found, most within 600 cases of their target: weights of another type taken over,
+    entries of a wrong type not told with the name of the file; thousands separators let through.
     """
     monkeypatch.setattr(LetorFuzz, "long_share", 0.0)
     fuzz = Fuzz(0, [name], CASES[name])

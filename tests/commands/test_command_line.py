@@ -1,6 +1,7 @@
 """The command line: errors in one line, runs that are stopped and killed, missing packages."""
 
 import contextlib
+import errno
 import itertools
 import json
 import os
@@ -14,9 +15,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 import plrank_fast as plr
 from plrank_fast.__main__ import main
+from plrank_fast._shared import files
+from plrank_fast._shared.archive import read_archive
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import METRICS
 from plrank_fast.training.sources import Source
@@ -368,11 +372,70 @@ def test_interrupt_keeps_what_was_reached(tmp_path):
     assert (run / "model.plrank").read_bytes() == uninterrupted(tmp_path, epochs)
 
 
+class Killed(BaseException):
+    """An end of the process, after which nothing is written."""
+
+
+def no_space():
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def killed():
+    raise Killed
+
+
+FAULTS = {"full disk": no_space, "killed": killed, "interrupted": lambda: signal.raise_signal(signal.SIGINT)}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_fault_at_each_file_that_a_run_writes(letor, tmp_path, error_of, monkeypatch, fault):
+    """Checkpoints, model, results, picture: a run that ends there is resumed to the weights, optimizer and history of
+    an undisturbed one. A file is replaced in one step, so a kill while it is written leaves what a kill before does.
+
+    Mutants: moments of Adam not restored, or rounded; a full disk that is not told with the name of the folder.
+    """
+    given = ["train", "--train", letor, "--vali", letor, "--checkpoint-seconds", "0", "--epochs", "3", "--quiet"]
+    given += shlex.split("--method pl_rank_3 --samples 2 --hidden 3 --batch-queries 8 --learning-rate 3")
+    monkeypatch.setattr(Figure, "savefig", lambda figure, file, **options: file.write(b"picture"))
+    write, numbers = files._replacing, itertools.count()
+
+    def replacing(target, mode):
+        if next(numbers) == fault_at:
+            FAULTS[fault]()
+        return write(target, mode)
+
+    def outcome(folder):
+        header, arrays = read_archive(folder / "checkpoint.plrank", "checkpoint")
+        state = {name: array.tobytes() for name, array in arrays.items()}
+        return state, header["progress"]["history"], (folder / "model.plrank").read_bytes()
+
+    monkeypatch.setattr(files, "_replacing", replacing)
+    fault_at = None
+    done(*given, "--output", tmp_path / "whole")
+    expected, count = outcome(tmp_path / "whole"), next(numbers)
+    assert count == 8
+    assert plr.load_model(tmp_path / "whole").epoch < 3  # so that the weights of the best epoch must outlast others
+    for fault_at in range(count):
+        folder, numbers = tmp_path / f"{fault_at}", itertools.count()
+        if fault == "full disk":
+            assert error_of(*given, "--output", folder).startswith(f"argument --output: {folder}")
+        else:
+            with contextlib.suppress(Killed):
+                assert main([*map(str, given), "--output", str(folder)]) in (0, 130)
+        assert not [path for path in folder.iterdir() if path.suffix == ".tmp"]
+        numbers = itertools.count(count)
+        resume = ["train", "--resume", folder, "--quiet", "--threads", "2"]
+        done(*(resume if (folder / "checkpoint.plrank").exists() else [*given, "--output", folder]))
+        assert outcome(folder) == expected, fault_at
+
+
 def test_second_interrupt_aborts(tmp_path):
     """Mutant: the first handler left installed. A library call that never returns stands for a long one."""
     program = f"""
 import signal, sys, time, plrank_fast.training.trainer as trainer
 from plrank_fast.__main__ import main
+from plrank_fast._shared import files
+from plrank_fast._shared.archive import read_archive
 def stuck(*arguments, **options):
     print("stuck", flush=True)
     signal.raise_signal(signal.SIGINT)
@@ -392,6 +455,8 @@ def test_interrupt_is_ignored_in_the_background(tmp_path):
     program = f"""
 import signal, sys
 from plrank_fast.__main__ import main
+from plrank_fast._shared import files
+from plrank_fast._shared.archive import read_archive
 signal.signal(signal.SIGINT, signal.SIG_IGN)
 import plrank_fast.training.trainer as trainer
 gradient = trainer.gradient

