@@ -56,7 +56,7 @@ CONSTANTS = (
     Constant("_core/losses/pairs.pyx", "    WORTH_SEARCHING = ", "64", "0", "100000", "         "),
     Constant("kernels/losses/rank_losses.h", "#define PLR_SOFT_RANK_KEPT ((size_t)1 << ", "20", "0", "30"),
     # the exact gradient
-    Constant(f"{_EXACT}/exact_panels.h", "#define GAP ", "7.0", "2.0", "200.0", " "),
+    Constant(f"{_EXACT}/exponential_law.h", ".gap = ", "7.0", "2.0", "200.0"),
     Constant(f"{_EXACT}/arrival_polynomials.h", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
     Constant(f"{_EXACT}/arrival_polynomials.h", "#define BANDED_FROM ", "32", "1", "1000000", " "),
     Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "16384", "512", "1099511627776"),

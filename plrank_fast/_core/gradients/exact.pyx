@@ -47,24 +47,20 @@ cdef extern from "gradients/exact/exact.h" nogil:
         double value, missed
         int attempts, nodes
 
-    int PLR_EXPONENTIAL
-    int PLR_NORMAL
-    int PLR_EXACT_GRADIENT
-    int PLR_EXACT_PROBABILITIES
-    int PLR_EXACT_NORMAL
-    int PLR_EXACT_PRODUCT
-
     ctypedef struct exact_kernels:
         void (*prepare)() noexcept nogil
-        size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads) noexcept nogil
+        size_t (*workspace)(const exact_query *query, intptr_t longest, int n_threads) noexcept nogil
         void (*solve)(exact_query *query, void *workspace) noexcept nogil
+        const char *(*noise)(int law) noexcept nogil
 
     const exact_kernels *exact_kernels_at(int level)
 
 cdef const exact_kernels *kernels = exact_kernels_at(simd_level())
 kernels.prepare()
 
-cdef dict NOISES = {"gumbel": PLR_EXPONENTIAL, "normal": PLR_NORMAL}
+cdef dict NOISES = {}
+while kernels.noise(len(NOISES)) != NULL:
+    NOISES[kernels.noise(len(NOISES)).decode()] = len(NOISES)
 NOISE_NAMES = tuple(NOISES)
 cdef double SMALLEST_RTOL = 1e-10  # below it rounding errors dominate; the C interface has the same limit
 SMALLEST_TOLERANCE = SMALLEST_RTOL
@@ -89,17 +85,13 @@ cdef exact_query new_query(intp_t cutoff) noexcept nogil:
     return task
 
 
-cdef size_t workspace_of(const exact_query *task, intp_t n_items, int n_threads) noexcept nogil:
-    return kernels.workspace(
-        n_items, task.K,
-        PLR_EXACT_PROBABILITIES if task.probabilities != NULL
-        else PLR_EXACT_NORMAL if task.law
-        else PLR_EXACT_PRODUCT if task.direction != NULL else PLR_EXACT_GRADIENT, n_threads)
-
-
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
     """Return the bytes of workspace for one query, in whole cache lines."""
-    return kernels.workspace(n_items, cutoff, PLR_EXACT_PROBABILITIES if probabilities else PLR_EXACT_GRADIENT, 1)
+    cdef double any
+    cdef exact_query query = new_query(cutoff)
+    if probabilities:
+        query.probabilities = &any
+    return kernels.workspace(&query, n_items, 1)
 
 
 cdef bint solve(
@@ -165,7 +157,7 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef const ExactCall *call = <const ExactCall *>call_
     cdef exact_query task = call.task
     cdef Workspaces workspace = Workspaces(
-        1, workspace_of(&task, query_at(&call.queries, q).n_items, n_threads))
+        1, kernels.workspace(&task, query_at(&call.queries, q).n_items, n_threads))
     task.cancellation.interrupted = signal_came
     task.loop = loop_of_threads(n_threads)
     with nogil:
@@ -178,7 +170,7 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
-    batch.workspace = workspace_of(&call.task, checked.longest, 1)
+    batch.workspace = kernels.workspace(&call.task, checked.longest, 1)
     batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.task.K, checked.longest)
     return run_batch(&batch, n_threads)
 
@@ -262,7 +254,7 @@ def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, g
     task.scores, task.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
     task.rank_weights, task.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
     task.hessian = <double *>data_of(hessian) if hessian is not None else NULL
-    cdef Workspaces workspace = Workspaces(1, workspace_of(&task, task.D, 1))
+    cdef Workspaces workspace = Workspaces(1, kernels.workspace(&task, task.D, 1))
     kernels.solve(&task, workspace.of_thread(0))
     return task.value, task.attempts, task.nodes
 

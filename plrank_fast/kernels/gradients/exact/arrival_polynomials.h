@@ -14,41 +14,40 @@
 
 /* ----------------------------------------------------------------------------------------------- single items */
 
-PLR_INLINE void find_exponential_odds(panel *p, lanes t)
+/* Find the odds, and the hazards unless they are w at all times. */
+PLR_INLINE void find_odds(panel *p, lanes t, const int law)
 {
-    const intptr_t n_items = QUARTET * p->items.quartets;
-    const double *w = p->items.w;
-    if (last_lane(&t) < LARGEST_EXPONENT) { /* w <= 1, so e^(w t) cannot overflow */
-        for (intptr_t j = 0; j < n_items; j++)
-            p->at.odds[j] = vec_expm1(w[j] * t);
-    } else {
-        for (intptr_t j = 0; j < n_items; j++)
-            p->at.odds[j] = exponential_odds(w[j], t);
+    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
+        const odds_and_hazard item = odds_at(law, p->items.w[j], t);
+        p->at.odds[j] = item.odds;
+        if (!arrives_at_rate(law))
+            p->at.hazard[j] = item.hazard;
     }
     for (intptr_t j = 0; j < p->proxies.count; j++)
         p->at.proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
 }
 
-/* Find the light quartets at these times: early nodes have more of them than the panel's last. */
+/* Find the light quartets at these times, from the middle of the items on. */
 PLR_INLINE void find_light(const panel *p, node_vector *node)
 {
     const item_block *items = &p->items;
     const lanes *odds = p->at.odds;
-    intptr_t begin = items->light_begin, end = items->light_end;
-    double weight = items->light_weight;
-    while (begin > 0 && largest_of_quartet(odds + QUARTET * (begin - 1)) <= p->ranks.upward_limit) {
+    intptr_t begin = items->relevant, end = begin;
+    double here, largest = -1, weight = 0;
+    while (begin > 0 && (here = largest_of_quartet(odds + QUARTET * (begin - 1))) <= p->ranks.upward_limit) {
         begin--;
-        for (int n = 0; n < QUARTET; n++)
-            weight += items->w[QUARTET * begin + n];
+        largest = larger(largest, here);
     }
-    while (end < items->quartets && largest_of_quartet(odds + QUARTET * end) <= p->ranks.upward_limit) {
-        for (int n = 0; n < QUARTET; n++)
-            weight += items->w[QUARTET * end + n];
+    while (end < items->quartets && (here = largest_of_quartet(odds + QUARTET * end)) <= p->ranks.upward_limit) {
         end++;
+        largest = larger(largest, here);
     }
+    for (intptr_t j = QUARTET * begin; j < QUARTET * end; j++)
+        weight += items->w[j];
     node->light_begin = begin;
     node->light_end = end;
     node->light_weight = weight;
+    node->light_odds = largest;
 }
 
 /* ------------------------------------------------------------------------------- which coefficients matter */
@@ -200,7 +199,7 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_ra
     if (p->proxies.count) {
         const summed_items proxies = {.count = p->proxies.count, .odds = at->proxy_odds, .mass = p->proxies.mass,
                                       .rho_mass = p->proxies.rho_mass};
-        const intptr_t more = add_power_sums(p, proxies, 1, PLR_EXPONENTIAL, coefficients);
+        const intptr_t more = add_power_sums(p, proxies, 1, exponential_arrivals, coefficients);
         terms = more > terms ? more : terms;
     }
     multiply_by_power_sums(at->P, at->s, terms > all_terms ? terms : all_terms, coefficients);
@@ -240,9 +239,9 @@ PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_ran
     }
 }
 
-/* Compute P and B from the odds. */
 PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int law)
 {
+    find_odds(p, node->time, law);
     find_light(p, node);
     find_coefficients(p, node);
     if (node->low >= p->ranks.K)
@@ -264,21 +263,9 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int law)
 
 /* Compute the odds of each item and the coefficients of P and B that matter at node->time; set the rest of *node, which
  * has no coefficients if all ranks are filled by then. */
-static void exponential_arrivals(panel *p, node_vector *node)
+static void find_arrivals(panel *p, node_vector *node)
 {
-    find_exponential_odds(p, node->time);
-    arrival_polynomials(p, node, PLR_EXPONENTIAL);
-}
-
-/* Do so for items of any law without a rate. */
-PLR_INLINE void arrivals_at(panel *p, node_vector *node, const int law)
-{
-    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
-        const odds_and_hazard item = odds_at(law, p->items.position[j], node->time);
-        p->at.odds[j] = item.odds;
-        p->at.hazard[j] = item.hazard;
-    }
-    arrival_polynomials(p, node, law);
+    FOR_LAW(p->plan->map.law, arrival_polynomials(p, node, LAW))
 }
 
 #endif

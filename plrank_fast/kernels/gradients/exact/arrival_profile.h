@@ -9,17 +9,17 @@
 #include <float.h>
 #include <math.h>
 
+#include "gradients/exact/law.h"
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
 
 #define PROFILE_TABLE (4 * MOST_BINS)
 
-/* For each distance k of a bin and a time (the time is k bins before the item's expected arrival): the probability p
- * that the item has arrived, q = 1 - p, and its hazard, the density of arriving now over q. Entry k has the index k +
- * PROFILE_TABLE / 2. */
+/* For each distance k of a bin and a time (the time is k bins before the item is due): the probability p that the item
+ * has arrived, q = 1 - p, and its hazard. Entry k has the index k + PROFILE_TABLE / 2. */
 typedef struct {
-    int exponential; /* hazards are proportional to e^time; if not, they rise with it too */
-    int certain; /* bins after its expected arrival by which an item has certainly arrived */
+    int law;
+    int certain; /* bins after it is due by which an item has certainly arrived */
     double hazard[PROFILE_TABLE], p[PROFILE_TABLE], q[PROFILE_TABLE];
     double lost[2][PROFILE_TABLE]; /* hazard times the loss of derivatives per item: gradient, Hessian diagonal */
 } arrival_table;
@@ -28,6 +28,25 @@ typedef struct {
     double arrivals, slope, variance; /* Lambda, its derivative on the axis of the bins, V */
     double flux;                      /* root of the sum over items of their squared shares of the slope */
 } arrival_profile;
+
+static arrival_table arrival_tables[ALL_LAWS]; /* filled by prepare_arrival_tables, read-only afterwards */
+
+/* Fill the tables of all laws, once per process. */
+static void prepare_arrival_tables(void)
+{
+    for (int law = 0; law < ALL_LAWS; law++) {
+        arrival_table *table = arrival_tables + law;
+        table->law = law;
+        table->certain = (int)(laws[law]->certain * BINS_PER_NAT);
+        for (int k = 0; k < PROFILE_TABLE; k++) {
+            const arrival item = laws[law]->at((double)(PROFILE_TABLE / 2 - k) / BINS_PER_NAT);
+            table->p[k] = item.p;
+            table->q[k] = item.q;
+            table->hazard[k] = table->lost[0][k] = item.hazard;
+            table->lost[1][k] = item.hazard * (1 + 0.5 * item.slope);
+        }
+    }
+}
 
 /* Return the first bin whose items have not certainly arrived by this step of time. */
 PLR_INLINE int first_uncertain(const arrival_table *table, const score_histogram *histogram, int step)

@@ -4,7 +4,7 @@
 
 #include <math.h>
 
-#include "gradients/exact/exact_panels.h"
+#include "gradients/exact/exact_problem.h"
 #include "gradients/exact/panel_integrals.h"
 
 #define ITEMS_PER_RANK 8 /* by which a list must be longer than COMPRESSED_FROM for compression to pay */
@@ -98,23 +98,24 @@ static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, 
     pass_over_list(problem, return_to_block);
 }
 
-/* Replace integrate_exponential for a long list: light items by proxies, the others one by one. Returns 0, and does
- * nothing, if compression does not apply: short lists, gaps between the scores, few light items, rank probabilities,
+/* Integrate a long list: light items by proxies, the others one by one. Returns 0, and does nothing, if compression
+ * does not apply: short lists, gaps between the scores, few light items, items without a rate, rank probabilities,
  * products with the Hessian. */
 static int integrate_compressed(exact_problem *problem)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
     panel *p = &problem->panel;
-    if (D < COMPRESSED_FROM + ITEMS_PER_RANK * K || query->probabilities || query->direction)
+    if (D < COMPRESSED_FROM + ITEMS_PER_RANK * K || !arrives_at_rate(query->law) || query->probabilities ||
+        query->direction)
         return 0;
     const double S = weigh_all(problem);
     histogram_of_octaves(problem->histogram, problem->octaves);
-    if (has_gap(problem->histogram, K, GAP))
+    if (has_gap(problem->histogram, K, laws[query->law]->gap))
         return 0;
     const panel_gains gains = gains_of_panel(problem, 0, K);
     const tolerances tolerance = tolerances_of_plan(problem, 1);
-    plan_quadrature(problem->histogram, &gains, S, 0, INFINITY, &tolerance, p->plan);
+    plan_quadrature(query->law, problem->histogram, &gains, -INFINITY, INFINITY, &tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
     if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)
@@ -128,8 +129,7 @@ static int integrate_compressed(exact_problem *problem)
     lay_out_panel(problem, n);
     take_heavy(problem, first_octave);
     set_ranks(problem, D, 0, K, p->plan->accuracy);
-    const double heavy = log1p(p->ranks.upward_limit) / end;
-    order_items(n, problem->w, problem->rho, heavy, (uint16_t *)problem->key, &p->items);
+    order_items(n, problem->w, problem->rho, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
     add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->nodes;

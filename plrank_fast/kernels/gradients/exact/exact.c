@@ -3,8 +3,7 @@
 #include <math.h>
 
 #include "gradients/exact/error_check.h"
-#include "gradients/exact/exponential_panels.h"
-#include "gradients/exact/normal_panels.h"
+#include "gradients/exact/panels.h"
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */
@@ -137,10 +136,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
             problem->error[i] = 2 * problem->tolerance.cut * losses_of(i) * problem->tolerance.R;
         query->attempts = attempt + 1;
         const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
-        if (query->law == PLR_NORMAL)
-            integrate_normal(problem);
-        else
-            integrate_exponential(problem);
+        integrate(problem);
         restore_denormals(before);
         query->value = known_value + problem->value;
         const error_ratios errors = check_errors(problem, shape);
@@ -184,11 +180,7 @@ static void find_expectations(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
-    lay_out_problem(&problem, memory, D, K, query->law == PLR_NORMAL ? PLR_EXACT_NORMAL
-                                            : query->direction ? PLR_EXACT_PRODUCT
-                                                               : PLR_EXACT_GRADIENT, query->loop);
-    problem.query = query;
-    problem.panel.cancellation = &query->cancellation;
+    lay_out_problem(&problem, query, memory);
     query->value = query->missed = 0;
     query->attempts = query->nodes = 0;
     pass_over_list(&problem, clear_outputs_of_block);
@@ -234,9 +226,7 @@ static void find_rank_probabilities(exact_query *query, void *memory)
     const int complete = query->K >= D;
     const intptr_t K = complete ? D - 1 : query->K;
     exact_problem problem;
-    lay_out_problem(&problem, memory, D, K + complete, PLR_EXACT_PROBABILITIES, query->loop);
-    problem.query = query;
-    problem.panel.cancellation = &query->cancellation;
+    lay_out_problem(&problem, query, memory);
     problem.K = K;
     find_ranges(&problem);
     memset(problem.theta, 0, (K + 1) * sizeof(double));
@@ -247,7 +237,7 @@ static void find_rank_probabilities(exact_query *query, void *memory)
     problem.tolerance = (tolerances){.allowed = {1e-9}, .R = 1, .unit = 1, .cut = 1e-11};
     const unsigned before = flush_denormals();
     if (K > 0)
-        integrate_exponential(&problem);
+        integrate(&problem);
     restore_denormals(before);
     complete_rows(query, K, complete);
 }
@@ -263,9 +253,14 @@ static void solve(exact_query *query, void *memory)
 static void prepare(void)
 {
     prepare_gauss_legendre();
-    prepare_exponential_table();
-    prepare_normal_table();
+    prepare_arrival_tables();
     prepare_interpolation();
 }
 
-const exact_kernels ISA(exact_kernels) = {prepare, exact_workspace_bytes, solve};
+/* Return the name of the noise of a law, NULL if there are not so many. */
+static const char *noise_of(int law)
+{
+    return law < ALL_LAWS ? laws[law]->noise : NULL;
+}
+
+const exact_kernels ISA(exact_kernels) = {prepare, exact_workspace_bytes, solve, noise_of};

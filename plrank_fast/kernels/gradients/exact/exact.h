@@ -6,13 +6,12 @@
  *     exact_query           inputs and outputs of one query
  *     score_histogram       counts of items by score
  *     law                   of arrival: all that the other files know of the noise
- *     law_terms, exponential_law, normal_law    odds, hazard, derivatives, magnitudes at complex times
+ *     law_terms, exponential_law, normal_law    odds, hazard, derivatives, magnitudes at complex times, limits
  *     arrival_profile       expected number of arrivals and its variance at a time, from the histogram
  *     tail_bound            bound of the error from ending the integral
  *     gauss_legendre        rules on [0, 1]
  *     integrand_bound       bound of the error of such a rule, by the integrands at complex times
- *     quadrature_plan       nodes for exponential arrival times
- *     normal_plan           nodes for normal ones
+ *     quadrature_plan       nodes
  *     item_block            items of a panel, in the order of the evaluators
  *     exact_panel           data that the evaluators share: items, rank weights, nodes, workspace
  *     truncated_product     P and B by multiplication
@@ -25,8 +24,8 @@
  *     moment_compression    a few proxies in place of many items of low weight
  *     list_blocks           a long list in blocks, for threads
  *     exact_problem         state and workspace of one query
- *     exact_panels          from a query to panels: the interface of the next three
- *     exponential_panels, compressed_panel, normal_panels    panels for lists of each kind
+ *     compressed_panel      the panel of a long list
+ *     panels                from a query to panels
  *     error_check           estimate of the error, by which an attempt is repeated
  *     exact.c               one query from start to end
  */
@@ -38,11 +37,12 @@
 
 typedef struct {
     void (*prepare)(void);                         /* tables of this level, once per process */
-    /* Return the bytes of workspace for the longest list, the largest K and the most threads that may share the
-     * work. */
-    size_t (*workspace)(intptr_t D, intptr_t K, int purpose, int n_threads);
+    /* Return the bytes of workspace for queries of at most so many items, which the most threads may share, otherwise
+     * like this one. */
+    size_t (*workspace)(const exact_query *query, intptr_t longest, int n_threads);
     /* Solve a query, or find its rank probabilities. The error bound holds for sigma times the gradient. */
     void (*solve)(exact_query *query, void *workspace);
+    const char *(*noise)(int law);                 /* its name; NULL if there are not so many laws of arrival */
 } exact_kernels;
 
 PLR_DECLARE_KERNELS(exact_kernels)

@@ -17,12 +17,12 @@
  *
  * The exposure dE/drho_j is the integral of w_j q_j Y_j: that of dE/df_j with rho_j = 1 and 0 for the factors t.
  *
- * With normal arrival times item j arrives at -u_j, u_j normal around its score f_j, so that p_j = Phi(y), y = f_j + t
- * (in units of sigma). Only the hazard h_j, the density of arrival over q_j, differs, which is w_j above, and so do its
- * derivatives with respect to the score:
+ * With items that have no rate but arrive at -u_j, where u_j is the score f_j with noise, the hazard h_j, the density
+ * of arrival over q_j, takes the place of w_j. With the first and second derivatives s_j and c_j of the density by the
+ * score, over the density (law.h),
  *
- *     a_j = rho_j h_j q_j,   dE/df_j = integral of  h_j q_j { rho_j (-y) Y_j + X_j } dt
- *     d2E/df_j2 = integral of  h_j q_j { rho_j (y^2 - 1) Y_j - y X_j } dt
+ *     a_j = rho_j h_j q_j,   dE/df_j = integral of  h_j q_j { rho_j s_j Y_j + X_j } dt
+ *     d2E/df_j2 = integral of  h_j q_j { rho_j c_j Y_j + s_j X_j } dt
  */
 #ifndef PLR_EXACT_PANEL_H
 #define PLR_EXACT_PANEL_H
@@ -55,8 +55,8 @@ typedef struct {
     lanes factor;                    /* t outside of q, Y and X: the time, 0 for the exposure */
     intptr_t low, high;              /* coefficients of P and B that matter; none where low reaches K */
     intptr_t top;                    /* min(high, K): later ranks are not filled yet */
-    intptr_t light_begin, light_end; /* light quartets at these times, perhaps more than at the panel's last node */
-    double light_weight;             /* sum of w over them */
+    intptr_t light_begin, light_end; /* quartets whose odds do not exceed the limit of series at these times */
+    double light_weight, light_odds; /* sum of w over them, and their largest odds; -1 if there are none */
 } node_vector;
 
 /* Workspace that every vector of nodes overwrites. */

@@ -7,7 +7,6 @@
 #include "gradients/exact/exact_panel.h"
 #include "gradients/exact/exact_query.h"
 #include "gradients/exact/list_blocks.h"
-#include "gradients/exact/normal_plan.h"
 #include "gradients/exact/rank_probabilities.h"
 
 #define SHARE_OF_SERIES 0.01 /* of the error bound: truncated series and rounding */
@@ -30,7 +29,6 @@ typedef struct {
     int plans;                    /* number of plans in this attempt */
 
     intptr_t longest, most_ranks; /* that the workspace has room for */
-    int purpose;                  /* of the workspace: exact_query.h */
     char *room;                   /* memory of the arrays that are as long as a panel */
     parallel_loop loop_of_panel;  /* the query's loop, with at most as many threads as there are of these: */
     node_workspace side_by_side[MOST_SIDE_BY_SIDE];
@@ -103,9 +101,7 @@ static void lay_out_items(exact_problem *problem, char **memory, size_t items)
     ordered->w = carve_reals(memory, items);
     ordered->rho = carve_reals(memory, items);
     ordered->item = carve_indices(memory, items);
-    if (problem->purpose == PLR_EXACT_NORMAL)
-        ordered->position = carve_reals(memory, items);
-    if (problem->purpose == PLR_EXACT_PRODUCT)
+    if (problem->query->direction)
         ordered->direction = carve_reals(memory, items);
 }
 
@@ -138,10 +134,10 @@ static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **mem
         *series[i] = carve_vectors(memory, coefficients);
     at->P = carve_vectors(memory, coefficients) + MARGIN;
     at->B = carve_vectors(memory, coefficients) + MARGIN;
-    if (problem->purpose == PLR_EXACT_NORMAL)
+    if (!arrives_at_rate(problem->query->law))
         at->hazard = carve_vectors(memory, items);
     lanes **more[] = {&at->V, &at->W, &at->A, &at->n, &at->f, &at->g, &at->h, &at->k};
-    for (size_t i = 0; i < sizeof more / sizeof *more && problem->purpose == PLR_EXACT_PRODUCT; i++)
+    for (size_t i = 0; i < sizeof more / sizeof *more && problem->query->direction; i++)
         *more[i] = carve_vectors(memory, coefficients) + MARGIN;
     if (problem->longest >= COMPRESSED_FROM)
         at->proxy_odds = carve_vectors(memory, MOST_PROXIES);
@@ -183,7 +179,7 @@ static char *lay_out_panel(exact_problem *problem, intptr_t n)
     for (int i = 0; i < problem->loop_of_panel.n_threads; i++)
         lay_out_nodes(problem, problem->side_by_side + i, &memory, items, coefficients);
     problem->panel.at = problem->side_by_side[0];
-    if (problem->purpose == PLR_EXACT_PROBABILITIES)
+    if (problem->query->probabilities)
         lay_out_kept(problem, &memory, coefficients);
     return memory;
 }
@@ -196,17 +192,18 @@ static parallel_loop loop_with_room(parallel_loop loop, intptr_t D)
     return loop;
 }
 
-/* Lay out the workspace of a problem of D items and K ranks in `memory` (on a cache line), for one of the purposes of
- * exact_query.h and the threads of the loop; clear all other members. Returns the size of the workspace. */
-static size_t lay_out_problem(exact_problem *problem, char *memory, intptr_t D, intptr_t K, int purpose, parallel_loop
-                              loop)
+/* Lay out the workspace of a query in `memory` (on a cache line); clear all other members. Returns the size of the
+ * workspace. */
+static size_t lay_out_problem(exact_problem *problem, exact_query *query, char *memory)
 {
     char *const start = memory;
+    const intptr_t D = query->D, K = query->K < D ? query->K : D;
     memset(problem, 0, sizeof *problem);
+    problem->query = query;
     problem->longest = D;
     problem->most_ranks = K;
-    problem->purpose = purpose;
-    problem->loop_of_panel = loop_with_room(loop, D);
+    problem->loop_of_panel = loop_with_room(query->loop, D);
+    problem->panel.cancellation = &query->cancellation;
     problem->panel.loop = &problem->loop_of_panel;
     problem->panel.side_by_side = problem->side_by_side;
     lay_out_ranks(problem, &memory, K);
@@ -224,11 +221,13 @@ static void run_nothing(const parallel_loop *loop, loop_body body, void *argumen
     (void)loop, (void)body, (void)argument, (void)n;
 }
 
-static size_t exact_workspace_bytes(intptr_t D, intptr_t K, int purpose, int n_threads)
+static size_t exact_workspace_bytes(const exact_query *query, intptr_t longest, int n_threads)
 {
-    const parallel_loop as_many = {run_nothing, n_threads, n_threads};
+    exact_query as_long = *query;
     exact_problem problem;
-    return lay_out_problem(&problem, (char *)LINE, D, K < D ? K : D, purpose, as_many) + LINE;
+    as_long.D = longest;
+    as_long.loop = (parallel_loop){run_nothing, n_threads, n_threads};
+    return lay_out_problem(&problem, &as_long, (char *)LINE) + LINE;
 }
 
 /* ------------------------------------------------------------------------------------------ parts of panels */
@@ -271,7 +270,7 @@ static panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived
 }
 
 /* Return the errors allowed in the next plan of the attempt. Those of the value add up over the plans: each may take
- * half of what is left, the last one all of it, less a hundredth for what its end adds (normal_plan.h). */
+ * half of what is left, the last one all of it, less a hundredth for what its end adds (quadrature_plan.h). */
 static tolerances tolerances_of_plan(const exact_problem *problem, int last)
 {
     tolerances plan = problem->tolerance;

@@ -11,7 +11,7 @@ typedef struct {
     const double *scores, *relevance, *rank_weights;
     double rtol;
     double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
-    int law;                    /* of arrival, by the noise */
+    int law;                    /* of arrival (law.h), 0 for Gumbel noise */
     double *gradient, *hessian; /* (D,), either may be NULL */
     const double *direction;    /* (D,) of magnitude 1 or less, or NULL: `hessian` is then the product with it */
     int exposure;               /* whether `gradient` is by relevance (then all 1) and not by scores: the exposure */
@@ -22,8 +22,5 @@ typedef struct {
     double missed;              /* out: the tolerance reached, by the check, if it is above rtol; else 0 */
     int attempts, nodes;        /* out: number of attempts, and of nodes in all of them */
 } exact_query;
-
-enum { PLR_EXPONENTIAL, PLR_NORMAL }; /* laws of arrival: of Gumbel noise and of normal noise */
-enum { PLR_EXACT_GRADIENT, PLR_EXACT_PROBABILITIES, PLR_EXACT_NORMAL, PLR_EXACT_PRODUCT }; /* purposes of a workspace */
 
 #endif

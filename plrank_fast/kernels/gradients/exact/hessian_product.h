@@ -175,18 +175,15 @@ static void prepare_product(panel *p, const node_vector *node)
     const intptr_t light_begin = QUARTET * node->light_begin, light_end = QUARTET * node->light_end;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         p->at.V[m] = p->at.W[m] = p->at.A[m] = (lanes){0};
-    double largest = -1;
-    for (intptr_t j = light_begin; j < light_end; j++)
-        largest = larger(largest, last_lane(p->at.odds + j));
-    if (largest >= 0)
+    if (node->light_odds >= 0)
         share_by_series(p, node, light_begin, light_end);
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
         const int light = j >= light_begin && j < light_end;
         if (!light && p->items.direction[j] != 0 && !cancellation_requested(p->cancellation, (double)node->high))
             share_by_division(p, node, j);
     }
-    if (largest >= 0)
-        find_series_of_product(p, node, terms_of_series(p, node, largest));
+    if (node->light_odds >= 0)
+        find_series_of_product(p, node, terms_of_series(p, node, node->light_odds));
 }
 
 /* Contributions of the polynomials without an item to its integrands: q times Y_j, X_j, <delta, V> and <delta, A> +

@@ -39,15 +39,7 @@ typedef struct {
     int product;                 /* whether the Hessian is multiplied by a vector of entries of at most 1 */
 } panel_gains;
 
-/* The map from [v_begin, v_begin + v_length] to time: t = t0 + scale sinh(v)^2 for items that arrive at a rate,
- * t0 + scale sinh(v) for others. */
-typedef struct {
-    int law;
-    double t0, scale, v_begin, v_length;
-} time_map;
-
-#define POINTS 16        /* of half of the ellipse, or a multiple; the other half has the conjugate values */
-#define LEAST_ETA 0.2    /* for that number, and twice that for items without a rate, whose peaks are narrower */
+#define POINTS 16 /* of half of the ellipse, or a multiple; the other half has the conjugate values */
 
 /* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
 typedef struct {
@@ -188,8 +180,8 @@ static double log_of_sum(const log_sum *sum)
 }
 
 /* Add the integrands at a vector of points to the sums. */
-PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *gains, ellipse_points points,
-                           int derivatives, int exposure, int law, log_sum sum[INTEGRALS])
+PLR_INLINE void add_integrands(const score_histogram *histogram, const panel_gains *gains, ellipse_points points,
+                               int derivatives, int exposure, int law, log_sum sum[INTEGRALS])
 {
     const int product = derivatives > 1 && arrives_at_rate(law) && gains->product;
     const item_sums sums = sum_items(histogram, points.t, derivatives, exposure, product, law);
@@ -211,27 +203,31 @@ PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *
     }
 }
 
+/* Do so, compiled for each kind of integrals. */
+PLR_INLINE void add_points(const score_histogram *histogram, const panel_gains *gains, ellipse_points points, int law,
+                           log_sum sum[INTEGRALS])
+{
+    if (gains->derivatives == 0)
+        add_integrands(histogram, gains, points, 0, 0, law, sum);
+    else if (gains->exposure)
+        add_integrands(histogram, gains, points, 1, 1, law, sum);
+    else if (gains->derivatives == 1)
+        add_integrands(histogram, gains, points, 1, 0, law, sum);
+    else
+        add_integrands(histogram, gains, points, 2, 0, law, sum);
+}
+
 /* Set log_error of each integral to ln of a bound of the norm of a rule's error on the interval, times e^(2 n eta). */
 static void bound_rule(const score_histogram *histogram, const panel_gains *gains, const time_map *map, double eta,
                        double log_error[INTEGRALS])
 {
-    const double least_eta = arrives_at_rate(map->law) ? LEAST_ETA : 2 * LEAST_ETA;
-    const int derivatives = gains->derivatives, count = POINTS * (int)ceil(least_eta / eta);
+    const int derivatives = gains->derivatives, count = POINTS * (int)ceil(laws[map->law]->least_eta / eta);
     log_sum sum[INTEGRALS];
     for (int order = 0; order <= derivatives; order++)
         sum[order] = (log_sum){vec_all(-LARGEST_EXPONENT), {0}};
     for (int first = 0; first < count; first += PLR_LANES) {
         const ellipse_points points = place_points(map, eta, first, count);
-        if (!arrives_at_rate(map->law))
-            FOR_LAW(map->law, add_points(histogram, gains, points, derivatives, 0, LAW, sum))
-        else if (derivatives == 0)
-            add_points(histogram, gains, points, 0, 0, PLR_EXPONENTIAL, sum);
-        else if (gains->exposure)
-            add_points(histogram, gains, points, 1, 1, PLR_EXPONENTIAL, sum);
-        else if (derivatives == 1)
-            add_points(histogram, gains, points, 1, 0, PLR_EXPONENTIAL, sum);
-        else
-            add_points(histogram, gains, points, 2, 0, PLR_EXPONENTIAL, sum);
+        FOR_LAW(map->law, add_points(histogram, gains, points, LAW, sum))
     }
     for (int order = 0; order <= derivatives; order++)
         log_error[order] = log_of_sum(sum + order) + log(2 * M_PI / count) - eta;

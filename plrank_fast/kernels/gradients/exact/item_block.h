@@ -1,4 +1,4 @@
-/* The items of a panel, in the order of the evaluators: relevant ones by descending weight, null items (w = 0) that
+/* The items of a panel, in the order of the evaluators: relevant ones by descending weight, null items that
  * complete the last quartet, irrelevant ones by ascending weight. So heavy items are at both ends and light ones in the
  * middle, and the items that cost less are adjacent. */
 #ifndef PLR_ITEM_BLOCK_H
@@ -14,12 +14,9 @@
 typedef struct {
     intptr_t quartets;
     intptr_t relevant;               /* quartets with a relevant item come first */
-    intptr_t light_begin, light_end; /* quartets whose odds never exceed the limit of series */
-    double light_weight;             /* sum of w over them */
-    double *w, *rho;                 /* weight and relevance; both are 0 for null items */
+    double *w, *rho;                 /* weight, or score if items have no rate (law.h), and relevance */
     intptr_t *item;                  /* index in the panel, -1 for null items */
     double *direction;               /* of a product with the Hessian, 0 for null items; else NULL */
-    double *position;                /* f over sigma, very low for null items; NULL if items arrive at a rate */
 } item_block;
 
 #define CLASSES 256 /* of weights: quarter octaves, the last of which includes all lighter ones */
@@ -34,12 +31,11 @@ static inline int64_t quarter_octave(double w)
     return word < CLASSES - 1 ? word : CLASSES - 1;
 }
 
-/* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight. An
- * item is heavy if its weight is above `heavy`; `key` has room for n numbers. */
-static void order_items(intptr_t n, const double *w, const double *rho, double heavy, uint16_t *key, item_block *items)
+/* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight;
+ * `key` has room for n numbers. */
+static void order_items(intptr_t n, const double *w, const double *rho, uint16_t *key, item_block *items)
 {
     intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES;
-    const int64_t last_heavy = heavy >= 1 ? -1 : quarter_octave(heavy);
     int64_t lightest = 0;
     for (intptr_t j = 0; j < n; j++) {
         const int64_t k = quarter_octave(w[j]);
@@ -49,17 +45,13 @@ static void order_items(intptr_t n, const double *w, const double *rho, double h
         counts[key[j]]++;
     }
     const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
-    intptr_t front = 0, back = total, light_front = 0, light_back = total;
+    intptr_t front = 0, back = total;
     for (int64_t k = 0; k <= lightest; k++) { /* turn counts into places, heavy classes outermost */
         const intptr_t n_relevant = relevant[k];
         back -= irrelevant[k];
         irrelevant[k] = back;
         relevant[k] = front;
         front += n_relevant;
-        if (k <= last_heavy) {
-            light_front = front;
-            light_back = back;
-        }
     }
     for (intptr_t j = front; j < back; j++) {
         items->item[j] = -1;
@@ -73,13 +65,6 @@ static void order_items(intptr_t n, const double *w, const double *rho, double h
     }
     items->quartets = total / QUARTET;
     items->relevant = (front + QUARTET - 1) / QUARTET;
-    items->light_begin = (light_front + QUARTET - 1) / QUARTET;
-    items->light_end = light_back / QUARTET;
-    if (items->light_end < items->light_begin)
-        items->light_end = items->light_begin;
-    items->light_weight = 0;
-    for (intptr_t j = QUARTET * items->light_begin; j < QUARTET * items->light_end; j++)
-        items->light_weight += items->w[j];
 }
 
 /* Sort `key` in descending order and permute `order` likewise; stable. A bottom-up merge sort. */

@@ -13,8 +13,7 @@ PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY
                          const integrands wanted, const int law)
 {
     const double rho = p->items.rho[j];
-    const double w_or_score = arrives_at_rate(law) ? p->items.w[j] : p->items.position[j];
-    const item_slopes slopes = slopes_at(law, w_or_score, node->factor);
+    const item_slopes slopes = slopes_at(law, p->items.w[j], node->factor);
     const lanes weight = hazard_of(p, j, law) * node->weight, X = slopes.moving * qX, rest = slopes.first * X;
     const lanes gradient = weight * (relevant ? rho * slopes.first * qY + X : X);
     const lanes hessian = weight * (relevant ? rho * slopes.second * qY + rest : rest);

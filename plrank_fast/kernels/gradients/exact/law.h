@@ -1,9 +1,9 @@
-/* A law of arrival: all that the evaluators and the bound of the integrands know of the noise.
+/* The laws of arrival: all that the other files know of the noise.
  *
  * An item is described by its weight w, if it arrives at a rate, or by its score. With p the probability of its arrival
  * by time t and q = 1 - p, a law has its odds p / q, the hazard (density of arrival over q), the derivatives of the
- * density by the score over the density, their magnitudes at complex times, and a map of nodes. A further law is a file
- * beside these two, its name here, and its plan.
+ * density by the score over the density, their magnitudes at complex times, and what law_terms.h lists. A further law
+ * is a file beside these two, and its name in LAWS.
  */
 #ifndef PLR_LAW_H
 #define PLR_LAW_H
@@ -11,48 +11,56 @@
 #include "gradients/exact/exponential_law.h"
 #include "gradients/exact/normal_law.h"
 
+#define LAWS(of, ...) of(exponential, __VA_ARGS__) of(normal, __VA_ARGS__)
+
+#define NUMBER_OF_LAW(name, unused) name##_arrivals,
+enum { LAWS(NUMBER_OF_LAW, ) ALL_LAWS };
+
+#define ADDRESS_OF_LAW(name, unused) &name##_law,
+static const arrival_law *const laws[] = {LAWS(ADDRESS_OF_LAW, )};
+
 /* Execute a statement for a law that the compiler knows, by the name of LAW. */
-#define FOR_LAW(law, ...)                  \
-    switch (law) {                         \
-    case PLR_NORMAL: {                     \
-        enum { LAW = PLR_NORMAL };         \
-        __VA_ARGS__;                       \
-        break;                             \
-    }                                      \
-    default: {                             \
-        enum { LAW = PLR_EXPONENTIAL };    \
-        __VA_ARGS__;                       \
-    }                                      \
+#define IF_LAW(name, law, ...)               \
+    if (law == name##_arrivals) {            \
+        enum { LAW = name##_arrivals };      \
+        __VA_ARGS__;                         \
     }
+#define FOR_LAW(law, ...) { LAWS(IF_LAW, law, __VA_ARGS__) }
+
+/* Return what the law's function of this name does. */
+#define RETURN_OF_LAW(name, function, ...) \
+    if (law == name##_arrivals)            \
+        return name##_##function(__VA_ARGS__);
+#define OF_LAW(function, ...)                              \
+    LAWS(RETURN_OF_LAW, function, __VA_ARGS__)             \
+    __builtin_unreachable();
 
 /* Return whether items arrive at a rate, their weight, which is then the hazard at all times. */
 PLR_INLINE int arrives_at_rate(int law)
 {
-    return law == PLR_EXPONENTIAL;
+    return law == exponential_arrivals;
 }
 
-/* Return the odds and the hazard of an item of this score. */
-PLR_INLINE odds_and_hazard odds_at(int law, double score, lanes t)
+PLR_INLINE odds_and_hazard odds_at(int law, double w_or_score, lanes t)
 {
-    (void)law;
-    return normal_odds(score, t);
+    OF_LAW(odds, w_or_score, t)
 }
 
 PLR_INLINE item_slopes slopes_at(int law, double w_or_score, lanes t)
 {
-    return law == PLR_NORMAL ? normal_slopes(w_or_score, t) : exponential_slopes(w_or_score, t);
+    OF_LAW(slopes, w_or_score, t)
 }
 
 /* Return the magnitudes of an item of weight w and score f. */
 PLR_INLINE item_magnitudes magnitudes_at(int law, double w, double f, complex_lanes t)
 {
-    return law == PLR_NORMAL ? normal_item((complex_lanes){f + t.real, t.imaginary}) : exponential_item(w, t);
+    OF_LAW(magnitudes, w, f, t)
 }
 
-/* Return whether an item of score f has certainly arrived, or certainly not. */
+/* Return whether an item of score f has certainly arrived, or certainly not, at all of these times. */
 PLR_INLINE int certain_at(int law, double f, complex_lanes t)
 {
-    return law == PLR_NORMAL && normal_certain((complex_lanes){f + t.real, t.imaginary});
+    OF_LAW(certain, f, t)
 }
 
 /* Return the magnitude of the speed in item_slopes. */

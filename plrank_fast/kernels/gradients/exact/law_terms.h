@@ -1,12 +1,13 @@
-/* The terms in which a law of arrival describes an item, at real and at complex times. */
+/* The terms in which a law of arrival describes items, at real and at complex times. */
 #ifndef PLR_LAW_TERMS_H
 #define PLR_LAW_TERMS_H
 
 #include <math.h>
 
-#include "gradients/exact/exact_query.h"
-#include "gradients/exact/score_histogram.h"
+#include "gradients/exact/gauss_legendre.h"
 #include "simd/vector_math.h"
+
+#define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double, e^-700 near the least */
 
 typedef struct {
     lanes real, imaginary;
@@ -44,5 +45,34 @@ PLR_INLINE lanes limited(lanes x)
     const double most = 0.5 * LARGEST_EXPONENT;
     return vec_min_f64(vec_max_f64(x, vec_all(-most)), vec_all(most));
 }
+
+/* An item some time after it is due: the probabilities that it has arrived and that it has not, its hazard, and the
+ * magnitude of its first slope. */
+typedef struct {
+    double p, q, hazard, slope;
+} arrival;
+
+/* The map from [v_begin, v_begin + v_length] to time: t = t0 + scale sinh(v)^2 for items that arrive at a rate,
+ * t0 + scale sinh(v) for others. */
+typedef struct {
+    int law;
+    double t0, scale, v_begin, v_length;
+} time_map;
+
+/* Functions and numbers of a law, on the axis of the scores, in units of the noise: an item is due at minus its score.
+ * If it arrives at a rate, this is the axis ln t. */
+typedef struct {
+    const char *noise;
+    double gap;              /* between neighbouring scores from which on a cut of time saves nodes */
+    double certain;          /* time after it is due by which an item has arrived for certain */
+    double later_than_bins;  /* by which items may arrive later than those of the histogram, whose counts are split
+                              * between bins (docs/numerics.md) */
+    double least_eta;        /* down to which the fewest points of an ellipse serve (integrand_bound.h) */
+    arrival (*at)(double y); /* the time y after it is due */
+    /* Times before and after it is due beyond which both the probability that an item arrives and its density are at
+     * most e^-nats; after, the density is at most nats e^-nats. */
+    double (*before)(double nats), (*after)(double nats);
+    double (*largest_eta)(const time_map *map); /* of an ellipse on which the bound of the integrands holds */
+} arrival_law;
 
 #endif

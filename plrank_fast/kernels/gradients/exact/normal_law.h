@@ -24,9 +24,10 @@ PLR_INLINE item_slopes normal_slopes(double score, lanes t)
 }
 
 /* Return whether arrival is certain, or certain not to be, to 1e-22. */
-PLR_INLINE int normal_certain(complex_lanes y)
+PLR_INLINE int normal_certain(double f, complex_lanes t)
 {
-    return vec_largest((y.imaginary - y.real) * (y.imaginary + y.real)) < -100;
+    const lanes y = f + t.real;
+    return vec_largest((t.imaginary - y) * (t.imaginary + y)) < -100;
 }
 
 /* Return the probability of a normal variable above z, Re z >= 0, over e^(-z^2 / 2), to 1.3e-5, by Weideman's series
@@ -51,8 +52,9 @@ PLR_INLINE complex_lanes rough_tail(complex_lanes z)
     return times((complex_lanes){all.real + DENSITY_AT_0, all.imaginary}, inverse);
 }
 
-PLR_INLINE item_magnitudes normal_item(complex_lanes y)
+PLR_INLINE item_magnitudes normal_magnitudes(double w, double f, complex_lanes t)
 {
+    const complex_lanes y = {f + t.real, t.imaginary};
     const complex_lanes square = times(y, y), later = {vec_abs(y.real), y.imaginary};
     const lanes decay = vec_rough_exp2(-M_LOG2E * limited(0.5 * square.real));
     lanes cosine;
@@ -60,8 +62,32 @@ PLR_INLINE item_magnitudes normal_item(complex_lanes y)
     const complex_lanes tail = times((complex_lanes){decay * cosine, -decay * sine}, rough_tail(later));
     const complex_lanes rest = {1.0 - tail.real, tail.imaginary}, second = {square.real - 1.0, square.imaginary};
     const lanes less = vec_rough_sqrt(square_of(tail)), more = vec_rough_sqrt(square_of(rest));
+    (void)w;
     return (item_magnitudes){vec_select(y.real > 0.0, more, less), more + less, DENSITY_AT_0 * decay, square_of(y),
                              square_of(second)};
 }
+
+static arrival normal_at(double y)
+{
+    const double x = smaller(20, larger(-20, y)), q = 0.5 * erfc(x * M_SQRT1_2);
+    if (y < -20)
+        return (arrival){.q = 1};
+    return (arrival){0.5 * erfc(-x * M_SQRT1_2), q, DENSITY_AT_0 * exp(-0.5 * x * x) / q, fabs(x)};
+}
+
+static double normal_reach(double nats)
+{
+    return sqrt(2 * nats);
+}
+
+static double normal_largest_eta(const time_map *map)
+{
+    (void)map;
+    return INFINITY;
+}
+
+static const arrival_law normal_law = {.noise = "normal", .gap = 14.0, .certain = 10, .later_than_bins = 0.15,
+                                       .least_eta = 0.4, .at = normal_at, .before = normal_reach,
+                                       .after = normal_reach, .largest_eta = normal_largest_eta};
 
 #endif

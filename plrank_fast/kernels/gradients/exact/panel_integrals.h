@@ -13,9 +13,7 @@
 /* Return the number of terms of the longest series of a light item, 0 if there is no such item. */
 PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
 {
-    double largest = -1;
-    for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
-        largest = larger(largest, largest_of_quartet(p->at.odds + QUARTET * quartet));
+    double largest = node->light_odds;
     for (intptr_t j = 0; j < p->proxies.count; j += QUARTET)
         largest = larger(largest, largest_of_quartet(p->at.proxy_odds + j));
     return largest < 0 ? 0 : terms_of_series(p, node, largest);
@@ -55,18 +53,17 @@ static void prepare_nodes(node_task *task, int i)
     panel *p = task->p;
     node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
     found.factor = task->wanted == EXPOSURE ? (lanes){0} : found.time;
-    if (arrives_at_rate(task->law))
-        exponential_arrivals(p, &found);
-    else
-        FOR_LAW(task->law, arrivals_at(p, &found, LAW))
+    find_arrivals(p, &found);
     node_vector here = found; /* a copy that cannot be aliased */
     const intptr_t K = p->ranks.K;
     lanes value = {0};
     if (here.low < K) {
         for (intptr_t m = here.low; m < K && m < here.high; m++)
             value += p->ranks.theta[m] * p->at.B[m];
-        if (p->ranks.divide_all)
+        if (p->ranks.divide_all) {
             here.light_begin = here.light_end = 0;
+            here.light_odds = -1;
+        }
         if (task->wanted == PRODUCT)
             prepare_product(p, &here);
         else if (task->wanted != VALUE_ALONE)

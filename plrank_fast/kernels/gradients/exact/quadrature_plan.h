@@ -1,14 +1,15 @@
-/* The quadrature nodes of an integral over exponential arrival times.
+/* The quadrature nodes of an integral over arrival times.
  *
- * Item j arrives at an Exp(w_j) time. It has arrived by t with probability p_j = 1 - exp(-w_j t); q_j = 1 - p_j. The
- * integrands are concentrated where the first K arrivals happen: Lambda(t) = sum p_j arrivals are expected by t, with
- * variance V = sum p_j q_j. On the axis ln t the integrands change over a width of sqrt(V) / Lambda', Lambda' = dLambda
- * / d ln t, so the density of nodes must be proportional to b, about the largest Lambda' / sqrt(V). The map
+ * The integrands are concentrated where the first K arrivals happen: Lambda = sum p_j arrivals are expected by a time,
+ * with variance V = sum p_j q_j. They change over a width of s = sqrt(V) / Lambda', so the density of nodes must be
+ * proportional to 1 / s where it is largest. Items that arrive at a rate have Poisson arrivals first; for them Lambda'
+ * is the derivative by ln t, b^2 = 2 (1 + max 1 / s^2), and the map
  *
  *     t = t0 + (b sinh v)^2 / S,   0 <= v <= asinh(sqrt(S (t1 - t0)) / b),   S = sum of the weights
  *
- * makes v grow like sqrt(t) at the start, where arrivals are Poisson (sqrt makes their width constant), and like log(t)
- * later. The number of nodes follows from a bound of the error (integrand_bound.h).
+ * makes v grow like sqrt(t) at the start, which makes the width of Poisson arrivals constant, and like ln t later. For
+ * others the map t = t0 + scale sinh v makes nodes dense around t0, where arrivals are the most crowded, and spaces
+ * them further apart away from it. The number of nodes follows from a bound of the error (integrand_bound.h).
  */
 #ifndef PLR_QUADRATURE_PLAN_H
 #define PLR_QUADRATURE_PLAN_H
@@ -73,29 +74,10 @@ typedef struct {
 /* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
  * least nodes (docs/numerics.md). */
 #define LARGEST_ETA 1.25
-#define TURNED 0.9 /* of a right angle: how far t - t0 turns on the largest ellipse */
+#define STEEPNESS 0.4 /* of the integrands in v, relative to 1 / s^2, for items without a rate */
 #define UNPROVED 1.01 /* times the nodes: what points of an ellipse and bins may lower their number by */
 
 #define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
-
-/* The table on the axis ln t: w t = exp(-k / BINS_PER_NAT) is also the hazard, and by w t = e^5 an item has certainly
- * arrived. prepare_exponential_table fills it; it is read-only afterwards. */
-static arrival_table exponential_table = {.exponential = 1, .certain = 5 * BINS_PER_NAT};
-
-/* Fill the table of exponential arrivals, once per process. */
-static void prepare_exponential_table(void)
-{
-    arrival_table *table = &exponential_table;
-    for (int k = 0; k < PROFILE_TABLE; k++) {
-        double log_wt = -(double)(k - PROFILE_TABLE / 2) / BINS_PER_NAT;
-        double wt = exp(smaller(7, larger(-LARGEST_EXPONENT, log_wt)));
-        table->hazard[k] = wt;
-        table->p[k] = -expm1(-wt);
-        table->q[k] = exp(-wt);
-        table->lost[0][k] = wt;
-        table->lost[1][k] = wt * (1 + 0.5 * wt);
-    }
-}
 
 /* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */
 static tail_bound loss_of(const score_histogram *histogram, tail_bins bins, const panel_gains *gains, double *inverse_z)
@@ -192,13 +174,6 @@ static double best_eta(double b, double v_length, double nats)
     return LARGEST_ETA / sqrt(1 + half * half + growth * growth / nats);
 }
 
-/* Return the eta of the largest ellipse. Where t - t0 turns by more than a right angle, the magnitudes of heavy items
- * grow like e^(w |t|) within so small an angle that the points of the bound may miss it. */
-static double eta_before_turning(double v_length)
-{
-    return asinh(TURNED * M_PI_4 / (SPREAD_1 * 0.5 * v_length));
-}
-
 /* Return one of the plan's pieces, which have equal lengths in v. */
 static time_map piece_of(const quadrature_plan *plan, int piece)
 {
@@ -236,8 +211,10 @@ static void choose_nodes(const score_histogram *histogram, const panel_gains *ga
     double wanted, eta, log_error[INTEGRALS];
     for (plan->pieces = 1;; plan->pieces += (int)(plan->pieces * wanted / MOST_NODES)) {
         eta = best_eta(b, plan->map.v_length / plan->pieces, goals->nats);
-        if (arrives_at_rate(plan->map.law))
-            eta = smaller(eta, eta_before_turning(plan->map.v_length / plan->pieces));
+        for (int piece = 0; piece < plan->pieces; piece++) {
+            const time_map map = piece_of(plan, piece);
+            eta = smaller(eta, laws[map.law]->largest_eta(&map));
+        }
         wanted = nodes_wanted(histogram, gains, goals->allowed, plan, eta, log_error);
         while (2 * eta * wanted > 3 * goals->nats) {
             double within[INTEGRALS];
@@ -257,25 +234,83 @@ static void choose_nodes(const score_histogram *histogram, const panel_gains *ga
         plan->error[i] = exp(log_error[i] - 2 * plan->nodes * eta) + (plan->ended ? goals->lost[i] : 0);
 }
 
-/* Plan the integral over [t0, t1] (if t1 is infinite, it ends where no arrival of rank <= K is left). `histogram` is
- * that of -f, with f relative to its maximum; S is the sum of the weights. */
-static void plan_quadrature(const score_histogram *histogram, const panel_gains *gains, double S, double t0, double t1,
-                            const tolerances *tolerance, quadrature_plan *plan)
+/* Choose the map from t0 to live->end for items that arrive at a rate, S in sum; return its b (best_eta). */
+static double map_of_rates(const live_time *live, double S, double t0, time_map *map)
 {
-    const double K = (double)gains->K;
-    int first = (int)floor((log(K) - log(S) - 1) * BINS_PER_NAT); /* K arrivals take S t >= K */
-    if (t0 > 0)
-        first = (int)larger(first, floor(log(t0) * BINS_PER_NAT));
-    const double last = smaller(log(t1), (double)histogram->bins / BINS_PER_NAT + 6);
-    live_time live;
-    find_live_time(&exponential_table, histogram, gains, first, last, tolerance, &live);
     double steepest = 0;
-    for (int i = 0; i < live.steps; i++)
-        steepest = larger(steepest, live.crowding[i]);
-    const double end = larger(exp(live.end) - t0, 1e-3 * t0), b = sqrt(2 * (1 + steepest));
+    for (int i = 0; i < live->steps; i++)
+        steepest = larger(steepest, live->crowding[i]);
+    const double length = larger(exp(live->end) - t0, 1e-3 * t0), b = sqrt(2 * (1 + steepest));
+    *map = (time_map){.law = map->law, .t0 = t0, .scale = b * b / S, .v_length = asinh(sqrt(S * length) / b)};
+    return b;
+}
+
+/* Choose the map of [begin, live->end] for items without a rate that needs about the least nodes, dense around the time
+ * of the most crowded arrivals; return its b (best_eta). Before time 0, fewer digits matter. */
+static double map_of_scores(const live_time *live, double begin, time_map *map)
+{
+    const double step = 1.0 / BINS_PER_NAT, end = larger(live->end, begin + step);
+    double density[MOST_STEPS], densest = 0, best = 0, b = 0;
+    map->t0 = begin;
+    for (int i = 0; i < live->steps; i++) {
+        const double t = step * (live->first + i), early = smaller(t, 0) / begin;
+        density[i] = larger(0, 1 - early * early) + live->crowding[i];
+        if (density[i] > densest) {
+            densest = density[i];
+            map->t0 = t;
+        }
+    }
+    for (double scale = step; scale == step || scale < end - begin; scale *= M_SQRT2) {
+        double steepest = 0;
+        for (int i = 0; i < live->steps; i++) {
+            const double off = step * (live->first + i) - map->t0;
+            steepest = larger(steepest, density[i] * (scale * scale + off * off));
+        }
+        const double v_begin = asinh((begin - map->t0) / scale), v_length = asinh((end - map->t0) / scale) - v_begin;
+        const double steepness = sqrt(STEEPNESS * steepest), eta = best_eta(steepness, v_length, live->goals.nats);
+        if (eta <= best)
+            continue;
+        best = eta;
+        b = steepness;
+        *map = (time_map){map->law, map->t0, scale, v_begin, v_length};
+    }
+    return b;
+}
+
+/* Return a time before which a share of the loss at the end is lost. The bound is that of items that leave early
+ * (panels.h): R (d + 2 K p) for an item with probability p, where d is the density, which the Hessian diagonal
+ * multiplies by a slope of at most 8 beside p > 1e-15. */
+static double begin_of(const score_histogram *histogram, const live_time *live, double K, int law)
+{
+    int step = live->first;
+    for (; step < live->last_open; step++) {
+        const arrival_profile at = profile_at(arrival_tables + law, histogram, step);
+        if (5 * at.slope + 2 * K * at.arrivals > SHARE_OF_ENDS * live->goals.cut)
+            break;
+    }
+    return (double)(step - 1) / BINS_PER_NAT;
+}
+
+/* Plan the integral over those times in [from, until], either of which may be infinite, at which arrivals of the items
+ * in the histogram fill ranks. Times are those of law_terms.h, relative to the heaviest item. */
+static void plan_quadrature(int law, const score_histogram *histogram, const panel_gains *gains, double from,
+                            double until, const tolerances *tolerance, quadrature_plan *plan)
+{
+    const double K = (double)gains->K, S = total_weight(histogram), n = histogram->above[histogram->bins];
+    const double last = smaller(until, (double)histogram->bins / BINS_PER_NAT + laws[law]->certain + 1);
+    const double early = log(n * (1 + 2 * K) / tolerance->cut); /* K arrivals at rates take S t >= K */
+    const double earliest = larger(from, arrives_at_rate(law) ? log(K / S) - 1 : -laws[law]->before(early));
+    live_time live;
+    find_live_time(arrival_tables + law, histogram, gains, (int)floor(earliest * BINS_PER_NAT), last, tolerance, &live);
+    live.end = smaller(live.end + laws[law]->later_than_bins, last);
     plan->ended = live.ended;
-    plan->map = (time_map){.t0 = t0, .scale = b * b / S, .v_length = asinh(sqrt(S * end) / b)};
+    plan->map.law = law;
+    const double b = arrives_at_rate(law)
+                         ? map_of_rates(&live, S, exp(from), &plan->map)
+                         : map_of_scores(&live, larger(earliest, begin_of(histogram, &live, K, law)), &plan->map);
     choose_nodes(histogram, gains, &live.goals, b, plan);
+    for (int i = 0; i <= gains->derivatives && !arrives_at_rate(law); i++)
+        plan->error[i] += SHARE_OF_ENDS * live.goals.lost[i];
 }
 
 /* Set times and weights of the nodes of one piece. */

@@ -91,7 +91,7 @@ static void keep_nodes(void *argument, intptr_t v, int thread)
     node_vector here = {.time = vec_load(plan->time + i), .weight = vec_load(plan->weight + i)};
     if (mine.cancellation->requested)
         return;
-    exponential_arrivals(&mine, &here);
+    find_arrivals(&mine, &here);
     task->kept->nodes[v] = (kept_node){here.time, here.weight, here.low, here.high, room};
     if (here.low < mine.ranks.K)
         memcpy(room, mine.at.P, here.high * sizeof(lanes));
@@ -107,7 +107,7 @@ static void sum_quartet(const probabilities_task *task, intptr_t quartet, lanes 
     for (intptr_t i = 0; i < task->vectors; i++) {
         lanes r[QUARTET];
         for (int n = 0; n < QUARTET; n++)
-            r[n] = exponential_odds(w[n], task->kept->nodes[i].time);
+            r[n] = exponential_odds(w[n], task->kept->nodes[i].time).odds;
         add_node(p, w, task->kept->nodes + i, r, sums);
     }
 }

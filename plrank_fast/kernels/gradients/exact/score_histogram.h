@@ -13,7 +13,6 @@
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
 #define LOST_IN_BIN (-expm1(-1.0 / BINS_PER_NAT)) /* of a weight, from one bin to the next */
-#define LARGEST_EXPONENT 700.0 /* e^700 is near the largest double, e^-700 near the least */
 
 typedef struct {
     int bins;                                /* number of bins in use; the rest of a vector is zero */
@@ -66,6 +65,15 @@ static void fill_histogram(score_histogram *histogram, const double *f, const do
         add_to_bins(bins, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho});
     }
     set_histogram(histogram, bins, used);
+}
+
+/* Return the sum of the weights. */
+static double total_weight(const score_histogram *histogram)
+{
+    double sum = 0, w = 1;
+    for (int i = 0; i < histogram->bins; i++, w *= 1 - LOST_IN_BIN)
+        sum += histogram->count[i] * w;
+    return sum;
 }
 
 /* Return whether the scores have a gap with fewer than K items above it, which may be all that were counted. */

@@ -60,14 +60,14 @@ PLR_INLINE tail_bins tail_bins_at(const arrival_table *table, const score_histog
                        table->hazard + shift, table->lost[derivatives > 1] + shift};
 }
 
-/* Return the bins at `later` steps, at most one, after a step. Hazards and losses rise with time, so q falls by a
- * factor of e^(-hazard) or more per nat. There is room for p and q. */
+/* Return the bins at `later` steps, at most one, after a step. Hazards and losses rise with time (like e^time if items
+ * arrive at a rate), so q falls by a factor of e^(-hazard) or more per nat. There is room for p and q. */
 PLR_INLINE tail_bins tail_bins_after(const arrival_table *table, const score_histogram *histogram, int step,
                                      double later, int derivatives, double *p, double *q)
 {
     const tail_bins before = tail_bins_at(table, histogram, step, derivatives);
     tail_bins between = tail_bins_at(table, histogram, step + 1, derivatives);
-    const double nats = later / BINS_PER_NAT, hazards = table->exponential ? expm1(nats) : nats;
+    const double nats = later / BINS_PER_NAT, hazards = arrives_at_rate(table->law) ? expm1(nats) : nats;
     for (int i = between.first; i < histogram->bins; i += PLR_LANES) {
         const lanes left = vec_load(before.q + i) * vec_exp(-hazards * vec_load(before.hazard + i));
         vec_store(q + i, left);
