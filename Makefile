@@ -13,6 +13,13 @@ METADATA := pyproject.toml setup.py constraints-test.txt
 SOURCES := setup.py $(shell find plrank_fast -name '*.pyx' -o -name '*.pxd' -o -name '*.h' -o -path '*/kernels/*.c')
 PIP := $(BIN)/python -m pip install --disable-pip-version-check
 
+# $(call GOES_ON,installing) before a command writes a line every few seconds while it runs, and keeps its exit status:
+# pip is silent while it unpacks, and a compiler while it works on the largest kernel. An interrupt that ends the shell
+# ends the lines too.
+SECONDS_OF_SILENCE ?= 8
+GOES_ON = began=$$(date +%s); (while sleep $(SECONDS_OF_SILENCE) > /dev/null 2>&1 && kill -0 $$$$ 2> /dev/null; do \
+	echo "  still $(1), after $$(($$(date +%s) - began)) s"; done) & trap "kill $$! 2> /dev/null" EXIT;
+
 # This trains the default preset on half the size of the real set, to fit the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
@@ -187,39 +194,39 @@ $(BIN)/python:
 	$(CHECK_PYTHON)
 	@echo "Setting up an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	$(PIP) -q "pip>=25.1" "setuptools>=77" "Cython>=3.1"
+	@$(call GOES_ON,installing the tools of the build) $(PIP) -q "pip>=25.1" "setuptools>=77" "Cython>=3.1"
 
 # This is a separate make, because the installation before it may have compiled everything already.
 compiled: $(BIN)/python
 	@$(MAKE) -s $(VENV)/compiled
 
 $(VENV)/compiled: $(SOURCES)
-	$(BIN)/python setup.py -q build_ext --inplace
+	@$(call GOES_ON,compiling) $(BIN)/python setup.py -q build_ext --inplace
 	@touch $@
 
 # Compilation comes before installation, because pip hides its output. Extras are installed under the project's name,
 # which leaves the installed project as it is.
 $(VENV)/installed: $(BIN)/python $(METADATA)
 	@echo "Compiling the kernels for each SIMD level, once: about a minute on two processors"
-	$(BIN)/python setup.py -q build_ext --inplace
-	$(PIP) -q --no-build-isolation -e .
+	@$(call GOES_ON,compiling) $(BIN)/python setup.py -q build_ext --inplace
+	@$(call GOES_ON,installing the project) $(PIP) -q --no-build-isolation -e .
 	@touch $@ $(VENV)/compiled
 
 $(VENV)/train: $(VENV)/installed
 	@echo "Downloading the libraries of the training command, with PyTorch: some minutes on a slow connection"
-	$(PIP) "plrank-fast[train]" -c constraints-test.txt
+	@$(call GOES_ON,installing PyTorch and the other libraries) $(PIP) "plrank-fast[train]" -c constraints-test.txt
 	@touch $@
 
 $(VENV)/bench: $(VENV)/installed
-	$(PIP) "plrank-fast[train]" --group asv -c constraints-test.txt
+	@$(call GOES_ON,installing the libraries of the benchmarks) $(PIP) "plrank-fast[train]" --group asv -c constraints-test.txt
 	@touch $(VENV)/train $@
 
 $(VENV)/docs: $(VENV)/installed
-	$(PIP) --group docs -c constraints-test.txt
+	@$(call GOES_ON,installing the libraries of the documentation) $(PIP) --group docs -c constraints-test.txt
 	@touch $@
 
 $(VENV)/test: $(VENV)/installed
-	$(PIP) "plrank-fast[train]" --group test -c constraints-test.txt
+	@$(call GOES_ON,installing the libraries of the tests) $(PIP) "plrank-fast[train]" --group test -c constraints-test.txt
 	@touch $(VENV)/train $@
 
 $(VENV)/release: requirements-release.txt

@@ -1,4 +1,7 @@
-"""A failing test is told when it fails, and the end says whether the library can be used."""
+"""Progress and verdict of a run of tests: failures are told at once, and the end says if the library can be used."""
+
+import threading
+import time
 
 NUMBERS = ("hand", "enumeration", "references", "invariants", "statistical")  # folders of tests of results
 
@@ -8,18 +11,43 @@ class Verdict:
 
     def __init__(self, pluginmanager):
         self.pluginmanager = pluginmanager
-        self.ran, self.failed = set(), set()
+        self.ran, self.failed, self.running = set(), set(), {}
+        self.heard, self.ended = time.monotonic(), threading.Event()
+
+    def pytest_sessionstart(self):
+        """Watch from a thread, but not in a process that runs tests itself: some of them fork."""
+        if self.pluginmanager.has_plugin("dsession"):
+            threading.Thread(target=self.watch, daemon=True).start()
+
+    def pytest_sessionfinish(self):
+        self.ended.set()
+
+    def watch(self, seconds=8):
+        while not self.ended.wait(1):
+            if time.monotonic() - self.heard >= seconds:
+                self.write(f"  still running: {', '.join(self.running)}" if self.running else "  collecting tests")
+
+    def write(self, line, **markup):
+        self.heard = time.monotonic()
+        terminal = self.pluginmanager.get_plugin("terminalreporter")
+        terminal.ensure_newline()  # ends the row of dots
+        terminal.write_line(line, **markup)
+
+    def pytest_runtest_logstart(self, nodeid):
+        self.running[nodeid] = None
+
+    def pytest_runtest_logfinish(self, nodeid):
+        self.running.pop(nodeid, None)
 
     def pytest_runtest_logreport(self, report):
+        self.heard = time.monotonic()
         folder = report.nodeid.removeprefix("tests/").partition("/")[0]
         self.ran.add(folder)
         if report.failed:
             self.failed.add(folder)
             crash = getattr(report.longrepr, "reprcrash", None)
             message = crash.message.partition("\n")[0] if crash else report.when
-            terminal = self.pluginmanager.get_plugin("terminalreporter")
-            terminal.write_line("")  # ends the row of dots
-            terminal.write_line(f"FAILED {report.nodeid}: {message}", red=True)
+            self.write(f"FAILED {report.nodeid}: {message}", red=True)
 
     def pytest_terminal_summary(self, terminalreporter):
         """Say so only if all tests of results have run."""

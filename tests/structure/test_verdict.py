@@ -16,8 +16,11 @@ class Terminal:
     def get_plugin(self, name):
         return self if name == "terminalreporter" else None
 
+    def ensure_newline(self):
+        pass
+
     def write_line(self, line, **markup):
-        self.lines += [line] if line else []
+        self.lines.append(line)
 
 
 def after(failing, folders=(*NUMBERS, "commands")):
@@ -64,3 +67,26 @@ def test_failures_and_the_end(failing, lines):
 def test_no_verdict_on_some_of_the_tests():
     """Mutant: a build that passes the tests of one folder can be used."""
     assert after((), folders=("hand", "commands")) == []
+
+
+def test_what_takes_long_is_told():
+    """Mutants: tests told that have ended; silence while tests are collected; a line where dots have been written."""
+    terminal = Terminal()
+    verdict = Verdict(terminal)
+    steps = iter(range(5))
+    verdict.ended = SimpleNamespace(wait=lambda seconds: step(next(steps)))
+    report = SimpleNamespace(nodeid="tests/hand/test_x.py::test_y", failed=False)
+
+    def step(number):
+        verdict.heard = 0
+        if number == 1:
+            verdict.pytest_runtest_logstart("a")
+            verdict.pytest_runtest_logstart("b")
+        elif number == 2:
+            verdict.pytest_runtest_logreport(report)
+        elif number == 3:
+            verdict.pytest_runtest_logfinish("a")
+        return number == 4
+
+    verdict.watch()
+    assert terminal.lines == ["  collecting tests", "  still running: a, b", "  still running: b"]
