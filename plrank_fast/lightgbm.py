@@ -9,6 +9,8 @@ Set ``lambda_l2`` (``reg_lambda`` in the scikit-learn interface) to 1: the objec
 and LightGBM's default is 0. ``metric="None"`` switches off LightGBM's own metrics, which refuse labels that are not
 integers.
 
+`Ranker` is an ``LGBMRanker`` with this objective for searches and cross-validation of scikit-learn.
+
 Groups come from the data set, and scores include its ``init_score``. LightGBM does not apply weights to custom
 objectives, so they are applied here; they must be the same for all documents of a query.
 """
@@ -25,8 +27,10 @@ import numpy as np
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
-from plrank_fast.offsets import offsets_from_group
+from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
+
+lightgbm = import_extra("lightgbm", "lightgbm")
 
 GROUPS = "pass group= to lightgbm.Dataset or to fit"
 FOLDS = "pass folds=sklearn.model_selection.GroupKFold(n) to lightgbm.cv"
@@ -143,8 +147,66 @@ class Metric(RankingMetric):
         return self.name, self.evaluate(scores, labels, offsets, weights=weights), True
 
 
+class Ranker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined]
+    """An ``lightgbm.LGBMRanker`` for scikit-learn's searches: it takes ``qid``, has a score, and nested parameters.
+
+    Parameters
+    ----------
+    objective : Objective, optional
+        ``Objective()`` by default. Its options are parameters too: ``set_params(objective__cutoff=5)``.
+    reg_lambda : float
+        Regularisation, in units of the objective's ``shrinkage``.
+    metric : str
+        LightGBM's own metrics, which "None" switches off.
+    **parameters
+        Other parameters of ``lightgbm.LGBMRanker``.
+
+    Attributes
+    ----------
+    score_metric : RankingMetric
+        Metric of ``score``, the same for all candidates of a search: NDCG@10, unless a subclass has another.
+
+    Examples
+    --------
+    >>> from plrank_fast.lightgbm import Objective, Ranker
+    >>> Ranker(objective=Objective(cutoff=3)).set_params(objective__cutoff=5).objective
+    Objective(cutoff=5)
+    """
+
+    score_metric: RankingMetric = RankingMetric()
+
+    def __init__(
+        self,
+        *,
+        objective: Objective | None = None,
+        reg_lambda: float = 1.0,
+        metric: str = "None",
+        **parameters: Any,
+    ) -> None:
+        super().__init__(objective=objective or Objective(), reg_lambda=reg_lambda, metric=metric, **parameters)
+
+    def set_params(self, **parameters: Any) -> Any:
+        """Set parameters, and options of the objective by names that begin with ``objective__``."""
+        options = {name: parameters.pop(name) for name in list(parameters) if name.startswith("objective__")}
+        if options:
+            objective: Any = parameters.get("objective", self.objective)
+            changes = {name.partition("__")[2]: value for name, value in options.items()}
+            parameters["objective"] = type(objective)(**objective.__getstate__() | changes)
+        return super().set_params(**parameters)
+
+    def fit(self, X: Any, y: Any, *, qid: Any = None, **options: Any) -> Any:
+        """Fit to queries of consecutive rows, by ``qid`` or by LightGBM's ``group``, and its other options."""
+        if qid is not None:
+            options["group"] = np.diff(offsets_from_qid(qid))
+        return super().fit(X, y, **options)
+
+    def score(self, X: Any, y: Any, *, qid: Any) -> float:
+        """Compute the ``score_metric`` of the ranking by descending score."""
+        return self.score_metric.evaluate(self.predict(X), y, offsets_from_qid(qid))
+
+
 def _is_dataset(value: Any) -> bool:
-    return isinstance(value, import_extra("lightgbm", "lightgbm").Dataset)
+    return isinstance(value, lightgbm.Dataset)
 
 
 def _arguments(first: Any, second: Any, weight: Any, group: Any) -> tuple[Any, Any, Any, Any]:

@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import lightgbm as plrank_lightgbm
 from plrank_fast import xgboost as plrank_xgboost
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.data import generate
+
+plrank_lightgbm = pytest.importorskip("plrank_fast.lightgbm", exc_type=ImportError)
 
 TRAIN = generate("yahoo", 60, n_features=12)
 TEST = generate("yahoo", 60, n_features=12, split="test")
@@ -240,6 +241,38 @@ class TestLightGBM:
         np.testing.assert_array_equal(  # again, on the objective that has trained before
             ranker.fit(TRAIN.features, TRAIN.labels, group=SIZES).predict(TRAIN.features), expected
         )  # fmt: skip
+
+    def test_ranker_of_searches(self, lightgbm):
+        """It is an ``LGBMRanker``; a search sets options of its objective, and scores all candidates by one metric.
+
+        Mutants: the other options of the objective reset; labels as gains in the score; ``reg_lambda`` of LightGBM.
+        """
+        sklearn = pytest.importorskip("sklearn")
+        from sklearn.model_selection import GridSearchCV, GroupKFold
+
+        of_objective = {"method": "cmc", "seed": 3}
+        ranker = plrank_lightgbm.Ranker(
+            objective=plrank_lightgbm.Objective(**of_objective), n_estimators=4, verbosity=-1, n_jobs=1
+        )
+        grid, folds = {"objective__cutoff": [1, 7], "num_leaves": [5]}, GroupKFold(3)
+        with sklearn.config_context(enable_metadata_routing=True):
+            ranker.set_fit_request(qid=True).set_score_request(qid=True)
+            search = GridSearchCV(ranker, grid, cv=folds, refit=False)
+            search.fit(TRAIN.features, TRAIN.labels, qid=QUERY, groups=QUERY)
+        assert sklearn.base.clone(ranker).set_params(objective__rtol=0.5).objective.rtol == 0.5
+        assert vars(ranker.objective)["rtol"] != 0.5
+        for candidate, cutoff in enumerate(grid["objective__cutoff"]):
+            objective = plrank_lightgbm.Objective(**of_objective, cutoff=cutoff)
+            plain = lightgbm.LGBMRanker(
+                objective=objective, reg_lambda=1.0, metric="None", n_estimators=4, num_leaves=5, verbosity=-1, n_jobs=1
+            )
+            for fold, (known, held_out) in enumerate(folds.split(TRAIN.features, groups=QUERY)):
+                plain.fit(
+                    TRAIN.features[known], TRAIN.labels[known], group=np.unique(QUERY[known], return_counts=True)[1]
+                )
+                scores, offsets = plain.predict(TRAIN.features[held_out]), plr.offsets_from_qid(QUERY[held_out])
+                expected = plr.ndcg(scores, plr.gains(TRAIN.labels[held_out]), cutoff=10, offsets=offsets).mean()
+                assert search.cv_results_[f"split{fold}_test_score"][candidate] == pytest.approx(expected, abs=1e-12)
 
     def test_scikit_learn_interface_without_groups(self):
         with pytest.raises(ValueError, match="no groups"):

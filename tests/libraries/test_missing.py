@@ -12,7 +12,7 @@ NEEDED = {
     "jax": ("jax", "", "jax"),
     "sklearn": ("sklearn", "", "scikit-learn"),
     "scipy": ("sklearn", "", "scikit-learn"),
-    "lightgbm": ("lightgbm", "Objective()(None, None)", "lightgbm"),
+    "lightgbm": ("lightgbm", "", "lightgbm"),
     "xgboost": ("xgboost", "Objective()(None, None)", "xgboost"),
     "catboost": ("catboost", "", "catboost"),
 }
