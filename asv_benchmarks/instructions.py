@@ -52,7 +52,8 @@ def workloads():
     def loss(name):
         scores, relevance, offsets = middle if name == "soft_rank" else many
         labels = np.log2(relevance + 1)
-        return lambda: getattr(losses, name)(scores, labels, offsets=offsets, n_threads=1)
+        ranks = {"cutoff": None} if name in ("lambda_rank", "lambda_loss", "soft_rank") else {}
+        return lambda: getattr(losses, name)(scores, labels, offsets=offsets, n_threads=1, **ranks)
 
     def metric(name):
         scores, relevance, offsets = many

@@ -444,7 +444,7 @@ def _checked(
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return labels, offsets, and weights of queries, 1 by default."""
     labels_ = validation.of_documents(labels, "labels", scores)
-    offsets_ = validation.batch_offsets(offsets, scores.size)
+    offsets_ = validation.query_offsets(offsets, scores.size)
     n_queries = offsets_.size - 1
     weights_ = np.ones(n_queries)
     if weights is not None:

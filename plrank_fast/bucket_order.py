@@ -149,7 +149,7 @@ def bucket_log_prob_vjp(
     validation.within(factors, "cotangent", -validation.LARGEST_MAGNITUDE, validation.LARGEST_MAGNITUDE)
     shape = (int(offsets_[-1]),)
     outputs = validation.output_pair(out, shape) if wanted else (validation.output(out, shape),)
-    _, *results = negative_log_likelihood(scores, buckets, offsets, n_threads, 2 if wanted else 1)
+    _, *results = negative_log_likelihood(scores, buckets, offsets_, n_threads, 2 if wanted else 1)
     each = -np.repeat(factors, np.diff(offsets_))
     gradient, *diagonal = (
         validation.deliver(each * result, place) for result, place in zip(results, outputs, strict=False)
@@ -180,6 +180,7 @@ def negative_log_likelihood(
     """Compute the loss whose labels are minus the buckets, its gradient, and the diagonal of its Hessian."""
     scores_ = validation.real_array(scores, "scores", minus_infinity=True)
     labels = -validation.whole_numbers(validation.of_documents(buckets, "buckets", scores_), "buckets").astype(float)
+    offsets = validation.query_offsets(offsets, scores_.size)
     kept, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores_, offsets)
     of_kept = labels if possible is None else labels[possible]
     loss, *slopes = _losses.evaluate(

@@ -304,7 +304,7 @@ def lambda_rank(
     labels: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    cutoff: int | None = None,
+    cutoff: int | None = 10,
     slope: float = 1.0,
     truncation: validation.Truncation = "metric",
     n_threads: int | None = None,
@@ -323,8 +323,8 @@ def lambda_rank(
         Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    cutoff : int, optional
-        K; all ranks by default. Only pairs with a document among the first K have a weight.
+    cutoff : int or None
+        K; None: all ranks. Only pairs with a document among the first K have a weight.
     slope : float
         Steepness of the logistic function, positive.
     truncation : {"metric", "pairs"}
@@ -376,7 +376,7 @@ def lambda_loss(
     labels: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    cutoff: int | None = None,
+    cutoff: int | None = 10,
     slope: float = 1.0,
     mu: float = 10.0,
     n_threads: int | None = None,
@@ -395,8 +395,8 @@ def lambda_loss(
         Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    cutoff : int, optional
-        K; all ranks by default. Only pairs with a document among the first K have a weight.
+    cutoff : int or None
+        K; None: all ranks. Only pairs with a document among the first K have a weight.
     slope : float
         Steepness of the logistic function, positive.
     mu : float
@@ -507,7 +507,7 @@ def soft_rank(
     labels: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    cutoff: int | None = None,
+    cutoff: int | None = 10,
     sigma: float = 1.0,
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
@@ -524,8 +524,8 @@ def soft_rank(
         Grades, 0 to 200; gains are 2^label - 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    cutoff : int, optional
-        K; all ranks by default.
+    cutoff : int or None
+        K; None: all ranks.
     sigma : float
         Standard deviation of the noise, positive.
     n_threads : int, optional

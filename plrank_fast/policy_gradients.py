@@ -132,7 +132,7 @@ def policy_gradient(
     validation.goes_with(rank_weights, "rank_weights", False, f"{instead}=None")
     validation.goes_with(rankings, "rankings", reward is None, "reward=None")
     scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
+    offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     threads = validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
     if reward is None:
@@ -226,7 +226,7 @@ def drawn_blocks(
     """Check all arguments, then return an iterator over blocks of rankings, (n_queries, n, K), and their rewards."""
     batch = offsets is not None
     scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
+    offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
     ranks = validation.ranks_that_count(cutoff, longest)
     validation.choice(sampler, "sampler", SAMPLER_NAMES)

@@ -301,7 +301,7 @@ def exposure_vjp(
     offsets_ = validation.query_offsets(offsets, scores_.size)
     cotangent_ = validation.of_documents(cotangent, "cotangent", scores_, offsets_)
     gradient = pl_rank_exact(
-        scores_, cotangent_, rank_weights, offsets=offsets, rtol=rtol, n_threads=n_threads, out=out
+        scores_, cotangent_, rank_weights, offsets=offsets_, rtol=rtol, n_threads=n_threads, out=out
     )
     assert isinstance(gradient, np.ndarray)
     return gradient

@@ -39,7 +39,7 @@ class RankingReward:
         self, of_documents: FloatArray, offsets: ArrayLike | None, worth: Callable[[FloatArray], FloatArray]
     ) -> None:
         self.of_documents = of_documents
-        self.offsets = validation.query_offsets(offsets, len(of_documents))
+        self.offsets = validation.query_offsets(offsets, len(of_documents), shown=True)
         self.batch = offsets is not None
         self.worth = worth
 
@@ -192,7 +192,7 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
     judged = validation.real_array(subtopics, "subtopics", ndim=(2,))
     validation.within(judged.reshape(-1), "subtopics", 0.0, np.inf)
     alpha = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
-    starts = validation.query_offsets(offsets, len(judged))
+    starts = validation.query_offsets(offsets, len(judged), shown=True)
     validation.within_limits(judged, "subtopics", starts)
     ideals: dict[int, FloatArray] = {}
 

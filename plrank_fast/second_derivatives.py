@@ -73,7 +73,7 @@ def pl_rank_exact_hvp(
     size = largest[query]
     unit = np.divide(direction, size, out=np.zeros(size.size), where=size > 0.0)
     _, product = _exact.expectations(
-        scores_, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, False, True, True,
+        scores_, relevance, rank_weights, offsets_, rtol, "gumbel", 1.0, n_threads, None, False, True, True,
         direction=unit,
     )  # fmt: skip
     return size * product

@@ -78,8 +78,8 @@ def value_and_gradient(
     """
     plain = type(method) is str and type(first_query) is int and n_samples is rng is None
     if not (plain and method in ("exact", EXACT) and first_query == 0):
-        offsets_ = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
-        method = resolve_method(method, offsets_, validation.weights_of_ranks(rank_weights, offsets_).shape[1])
+        offsets = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
+        method = resolve_method(method, offsets, validation.weights_of_ranks(rank_weights, offsets).shape[1])
         validation.relative_tolerance(rtol)
         if n_samples is not None:
             n_samples = validation.count(n_samples, "n_samples", 1)

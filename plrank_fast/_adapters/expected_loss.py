@@ -90,7 +90,7 @@ def expected_loss(
     validation.require(can_change, f"second derivatives need method='exact', got {method!r}", RuntimeError)
     values, ascent = value_and_gradient(
         np.asarray(layout.documents(scores, "scores"), dtype=np.float64), worth, theta,
-        offsets=None if n_queries == 1 else layout.offsets, method=method,
+        offsets=layout.offsets, method=method,
         rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
     )  # fmt: skip
     if direction is not None:

@@ -55,7 +55,7 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
         lengths = places.sum(axis=-1).reshape(-1)
         return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
     if len(shape) == 1 or shape[1] == 1:
-        return Layout(shape, validation.batch_offsets(offsets, shape[0]), None)
+        return Layout(shape, validation.query_offsets(offsets, shape[0]), None)
     return Layout(shape, offsets_of_rows(shape), None)
 
 

@@ -107,7 +107,7 @@ def read_log(
 ) -> Log:
     """Check the arguments that describe a log and the new policy's scores."""
     scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
+    offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     batch = offsets is not None
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
     lengths = np.diff(offsets_)[:, np.newaxis, np.newaxis]

@@ -53,7 +53,7 @@ def item_propensities(
     scores = validation.real_array(logging_scores, "logging_scores")
     offsets_ = validation.query_offsets(offsets, scores.size)
     rows = validation.weights_of_ranks(examination, offsets_, "examination")
-    return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets, n_threads=n_threads)
+    return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets_, n_threads=n_threads)
 
 
 @validation.hinted

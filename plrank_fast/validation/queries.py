@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast._core.runtime.arguments import LONGEST_LIST
 from plrank_fast.validation.arrays import FloatArray, IntArray, integer_array, real_array, weights_of, within_limits
 from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require
 
-LONGEST_LIST = 10_000  # documents of a query without a warning
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
 LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
 SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
@@ -24,22 +24,20 @@ ORDER_OF_RESEARCH_CODE = (
 )
 
 
-def query_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
-    """Return CSR offsets (n_queries + 1,) as int64; None means a single query of all documents."""
+def query_offsets(offsets: ArrayLike | None, n_docs: int, shown: bool = False) -> IntArray:
+    """Return CSR offsets (n_queries + 1,) as int64; None means a single query of all documents.
+
+    A batch that seems to lack them warns, unless the shape of rankings or results has ``shown`` that it is one query.
+    """
     if offsets is None:
+        if n_docs > LONGEST_LIST and not shown:
+            warn(f"all {n_docs} documents count as one query: pass offsets, or offsets=[0, {n_docs}] if they are one")
         return np.array([0, n_docs], dtype=np.int64)
     array = integer_array(offsets, "offsets")
     if not array.size or array[0] != 0 or array[-1] != n_docs:
         got = f"{array[0]} and {array[-1]}{_remedy(array, n_docs)}" if array.size else "an empty array"
         raise ValueError(f"offsets must start with 0 and end with the number of documents, {n_docs}, got {got}")
     return each(array >= np.maximum.accumulate(array), array, "offsets", "not decrease")
-
-
-def batch_offsets(offsets: ArrayLike | None, n_docs: int) -> IntArray:
-    """Return offsets for a function that mostly gets batches, which warns if a batch seems to lack them."""
-    if offsets is None and n_docs > LONGEST_LIST:
-        warn(f"all {n_docs} documents count as one query: pass offsets, or offsets=[0, {n_docs}] if they are one")
-    return query_offsets(offsets, n_docs)
 
 
 def _remedy(array: IntArray, n_docs: int) -> str:
@@ -86,7 +84,7 @@ def items_that_can_be_drawn(
     The numbers are None if all scores are above -inf.
     """
     scores_ = real_array(scores, "scores", minus_infinity=True)
-    offsets_ = query_offsets(offsets, scores_.size)
+    offsets_ = query_offsets(offsets, scores_.size, shown=True)
     if scores_.min(initial=0.0) > -np.inf:
         return scores_, offsets_, None, offsets_
     possible = np.flatnonzero(scores_ > -np.inf)

@@ -78,7 +78,7 @@ def long_lists(problem: Problem, *, finer: bool = False) -> Ratios:
 
 def _ratios(problem: Problem, noise: str, equal: bool, finer: bool) -> Ratios:
     scores, relevance, rank_weights = problem.scores, problem.relevance, problem.rank_weights
-    options = {"rtol": problem.rtol, "noise": noise, "n_threads": 1}
+    options = {"offsets": [0, problem.n_docs], "rtol": problem.rtol, "noise": noise, "n_threads": 1}
     largest = np.abs(rank_weights).max() * np.abs(relevance).max()
 
     def error(difference: np.ndarray, of: np.ndarray) -> float:
@@ -120,16 +120,16 @@ def given_rankings_of_long_lists(problem: Problem, *, finer: bool = False) -> Ra
     rank_weights = problem.rank_weights[:MOST_RANKED]
     n_ahead, n_rankings = int(rng.integers(1, rank_weights.size + 1)), int(rng.integers(1, 4))
     scores[:n_ahead] += rng.uniform(0.0, 20.0, n_ahead)
-    arrays = scores, relevance, rank_weights
+    arrays, options = (scores, relevance, rank_weights), {"offsets": [0, scores.size], "n_threads": 1}
     rankings = plr.sample_rankings(scores, n_rankings, rank_weights.size, rng=problem.seed, n_threads=1)
     ratios: Ratios = {}
     for variant, estimator in ((1, plr.pl_rank_1), (3, plr.pl_rank_3)):
         best = ranking_reference.pl_rank(variant, *arrays, rankings)
-        got = estimator(*arrays, rankings=rankings, n_threads=1)
+        got = estimator(*arrays, rankings=rankings, **options)
         ratios[f"long given: pl_rank_{variant}"] = of_terms(got, best)
     some = np.append(rankings[:, :2].ravel(), rng.integers(scores.size, size=2))
     best, of_hessian = ranking_reference.conditional_monte_carlo(*arrays, rankings, some)
-    got, diagonal = plr.pl_rank_cmc(*arrays, rankings=rankings, hessian=True, n_threads=1)
+    got, diagonal = plr.pl_rank_cmc(*arrays, rankings=rankings, hessian=True, **options)
     ratios["long given: pl_rank_cmc"] = of_terms(got[some], best)
     ratios["long given: pl_rank_cmc's Hessian"] = of_terms(diagonal[some], of_hessian)
     log_prob = ranking_reference.log_prob(scores, rankings[0])

@@ -109,8 +109,9 @@ def ties(problem: Problem, *, finer: bool = False) -> Ratios:
         gradient[later] -= chance * first.sum()
         diagonal[later] += together * chance**2 - first.sum() * chance * (1 - chance)
         size = max(size, float(np.abs(first).max()), float(chance.max() * first.sum()))
-    got = plr.bucket_log_prob(scores, buckets, n_threads=1)[0]
-    slope, curvature = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True, n_threads=1)
+    options = {"offsets": [0, len(scores)], "n_threads": 1}
+    got = plr.bucket_log_prob(scores, buckets, **options)[0]
+    slope, curvature = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True, **options)
     bound = OF_TIES * len(np.unique(buckets)) * max(1.0, size)
     return {
         "ties": ratio(float(abs(got - value)), float(OF_TIES * max(1, abs(value)))),

@@ -83,10 +83,11 @@ def test_equal_scores(size):
     """One over a binomial coefficient. Mutant: the highest of the later scores changes, and their sum does not."""
     for later in (1, 7, 3 * size):
         scores, buckets = np.zeros(size + later), np.repeat([0, 1], [size, later])
+        whole = [0, size + later]
         gammas = [mpmath.loggamma(size + 1), mpmath.loggamma(later + 1), -mpmath.loggamma(size + later + 1)]
         expected = float(sum(gammas))
-        assert plr.bucket_log_prob(scores, buckets) == pytest.approx([expected], rel=RTOL)
-        gradient = plr.bucket_log_prob_vjp(scores, buckets, [1.0])
+        assert plr.bucket_log_prob(scores, buckets, offsets=whole) == pytest.approx([expected], rel=RTOL)
+        gradient = plr.bucket_log_prob_vjp(scores, buckets, [1.0], offsets=whole)
         assert np.ptp(gradient[:size]) <= 1e-12 * gradient[0]
         assert gradient[:size].sum() == pytest.approx(-gradient[size:].sum(), rel=1e-12)
 
@@ -97,8 +98,9 @@ def test_second_derivative_of_the_last(scores):
     integrand alone is negligible (.7 and 4.3 times the bound)."""
     for last in (-3.0, -2.5, 0.0, 4.0):
         gradient, diagonal = plr.bucket_log_prob_vjp(
-            np.append(scores, last), np.append(np.zeros(scores.size, dtype=int), 1), [1.0], hessian=True
-        )
+            np.append(scores, last), np.append(np.zeros(scores.size, dtype=int), 1), [1.0], hessian=True,
+            offsets=[0, scores.size + 1],
+        )  # fmt: skip
         expected = ties.bucket((scores - last).astype(np.longdouble), finer=False)[3]
         assert abs(diagonal[-1] - expected) <= 0.2 * RTOL * max(1.0, -gradient[-1])
 
@@ -113,8 +115,10 @@ def test_nearly_certain(size, log_odds):
     """
     a, k = np.exp(-log_odds), np.arange(1, size + 1)
     scores, buckets = np.append(np.full(size, log_odds), 0.0), np.append(np.zeros(size, dtype=int), 1)
-    assert plr.bucket_log_prob(scores, buckets) == pytest.approx([-math.fsum(np.log1p(a / k))], rel=RTOL, abs=0)
-    gradient, diagonal = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
+    whole = [0, size + 1]
+    value = plr.bucket_log_prob(scores, buckets, offsets=whole)
+    assert value == pytest.approx([-math.fsum(np.log1p(a / k))], rel=RTOL, abs=0)
+    gradient, diagonal = plr.bucket_log_prob_vjp(scores, buckets, [1.0], offsets=whole, hessian=True)
     slope = -a * math.fsum(1 / (k + a))
     assert gradient[-1] == pytest.approx(slope, rel=RTOL, abs=0)
     assert gradient[:-1] == pytest.approx(np.full(size, -slope / size), rel=RTOL, abs=0)
@@ -139,15 +143,17 @@ def test_sums_of_a_million():
     n = 1_000_000
     scores, buckets = np.append(0.0, np.full(n, -0.3)), np.append(0, np.ones(n, dtype=int))
     expected = -mpmath.log1p(n * mpmath.exp(mpmath.mpf(-0.3)))
-    assert plr.bucket_log_prob(scores, buckets) == pytest.approx([float(expected)], rel=2e-15)
-    gradient = plr.bucket_log_prob_vjp(np.append(np.full(n, 20.0), 0.0), 1 - buckets[::-1], [1.0])
+    whole = [0, n + 1]
+    assert plr.bucket_log_prob(scores, buckets, offsets=whole) == pytest.approx([float(expected)], rel=2e-15)
+    gradient = plr.bucket_log_prob_vjp(np.append(np.full(n, 20.0), 0.0), 1 - buckets[::-1], [1.0], offsets=whole)
     shares = np.exp(-20.0) / (np.arange(1.0, n + 1) + np.exp(-20.0))
     assert gradient[-1] == pytest.approx(-math.fsum(shares), rel=RTOL, abs=0)
     assert math.fsum(gradient) == pytest.approx(0.0, abs=1e-15 * -gradient[-1])
     halves = np.repeat([0.7, -32.6], n // 2)
     ranking = np.roll(np.arange(n), n // 2)
     expected = math.fsum([*np.log1p(np.exp(33.3) * n / 2 + np.arange(n / 2.0)), *np.log(np.arange(1.0, n / 2 + 1))])
-    for got in plr.ranking_log_prob(halves, [ranking])[0], plr.bucket_log_prob(halves, np.argsort(ranking))[0]:
+    of_buckets = plr.bucket_log_prob(halves, np.argsort(ranking), offsets=[0, n])[0]
+    for got in (plr.ranking_log_prob(halves, [ranking])[0], of_buckets):
         assert got == pytest.approx(-expected, rel=2e-12)
 
 

@@ -1,4 +1,5 @@
-"""Arguments in the order of other libraries, and gains for grades: told where they can be, and not by mistake.
+"""Arguments in the order of other libraries, gains for grades, forgotten offsets: told where they can be, and not by
+mistake.
 
 False alarms were counted on the labels of five real files and three generated sets, by batch and by query, beside
 scores of seven kinds (each feature column among them): none in 23,583 calls where relevance is labels, gains or
@@ -16,6 +17,7 @@ import plrank_fast as plr
 from plrank_fast import losses
 from plrank_fast.compat import sigir22
 from plrank_fast.data import PROFILES, generate
+from public_calls import BATCHES, OTHERS
 
 RNG = np.random.default_rng(0)
 LABELS = RNG.integers(0, 5, size=40).astype(float)
@@ -169,3 +171,32 @@ def test_gains_for_grades(name, labels, seen):
 def test_grades_that_are_none_of_it(labels):
     """Mutants: the highest alone looked at; 1, 3 and 7 not asked for; nine labels judged."""
     silent(plr.gains, labels)
+
+
+LONG = np.linspace(-1.0, 1.0, 10_001)
+OF_LISTS = "sample_rankings", "ranking_", "PlackettLuce", "ips", "doubly", "rips", "iips", "pseudo", "expected_reward"
+OF_LISTS += ("fit_strengths",)  # the shape of rankings tells
+ONE_QUERY = r"all 10001 documents count as one query: pass offsets, or offsets=\[0, 10001\] if they are one"
+
+
+@pytest.mark.parametrize(
+    "name", [name for name in (*BATCHES, *OTHERS) if not name.startswith(OF_LISTS) and "rewards" not in name]
+)
+def test_a_batch_without_offsets(name):
+    """Mutants: no warning in compiled code, or for arrays that it does not read itself."""
+    call = BATCHES[name] if name in BATCHES else OTHERS[name]
+    for relevance in (np.abs(LONG), np.abs(LONG)[::-1]):
+        with pytest.raises(UserWarning, match=ONE_QUERY):
+            silent(call, LONG, relevance, np.ones(2), 0)
+
+
+@pytest.mark.parametrize("name", ["pl_rank_3", "exposure_vjp", "value_and_gradient pl_rank_3", "list_mle", "dcg"])
+def test_a_list_is_no_batch(name):
+    """Mutants: a warning for ten thousand documents, or beside offsets; one from each of two functions, or told at a
+    line of this package."""
+    for scores, offsets in ((LONG, None), (LONG[1:], None), (LONG, [0, LONG.size])):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            BATCHES[name](scores, np.abs(scores), np.ones(2), offsets=offsets)
+        assert len(caught) == (offsets is None and scores.size == LONG.size)
+        assert all(warning.filename.endswith("public_calls.py") for warning in caught)

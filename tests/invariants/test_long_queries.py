@@ -19,7 +19,9 @@ def listed(n_docs, deviation=1.0, gap=0.0):
 
 def exact(cutoff, **options):
     return lambda scores, gains, n_threads: np.hstack(
-        plr.pl_rank_exact(scores, gains, plr.dcg_weights(cutoff), n_threads=n_threads, **options)
+        plr.pl_rank_exact(
+            scores, gains, plr.dcg_weights(cutoff), offsets=[0, scores.size], n_threads=n_threads, **options
+        )
     )
 
 
@@ -91,8 +93,9 @@ def test_blocks_of_a_list(n_threads):
     scores = np.sort(2.5 * rng.normal(size=40_000))
     gains = 31.0 * (rng.random(scores.size) < 0.3) * (scores > 2.0)
     for options in ({"hessian": True}, {"hessian": True, "rtol": 1e-3}, {"rtol": 1e-9}):
-        rising = np.atleast_2d(plr.pl_rank_exact(scores, gains, plr.dcg_weights(20), n_threads=n_threads, **options))
-        falling = plr.pl_rank_exact(scores[::-1], gains[::-1], plr.dcg_weights(20), n_threads=n_threads, **options)
+        options |= {"offsets": [0, scores.size], "n_threads": n_threads}
+        rising = np.atleast_2d(plr.pl_rank_exact(scores, gains, plr.dcg_weights(20), **options))
+        falling = plr.pl_rank_exact(scores[::-1], gains[::-1], plr.dcg_weights(20), **options)
         for entries, turned in zip(rising, np.atleast_2d(falling), strict=True):
             assert np.linalg.norm(entries - turned[::-1]) <= 1e-9 * np.linalg.norm(entries)
 
@@ -101,5 +104,6 @@ def test_blocks_of_a_list(n_threads):
 def test_every_block_is_summed(n_threads):
     """Whatever the ranking, equal rank weights sum up the relevance. Mutant: sums without the last block."""
     relevance = np.arange(40_000.0)
-    found = plr.expected_metric(np.zeros(relevance.size), relevance, np.ones(relevance.size), n_threads=n_threads)
+    one = {"offsets": [0, relevance.size], "n_threads": n_threads}
+    found = plr.expected_metric(np.zeros(relevance.size), relevance, np.ones(relevance.size), **one)
     assert found == pytest.approx(relevance.sum(), rel=1e-14)

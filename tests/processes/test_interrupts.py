@@ -23,15 +23,14 @@ def looks_of(call):
 def gradient(function, n_docs=200, n_samples=1000, cutoff=10, spread=1.0, **options):
     scores = spread * np.random.default_rng(0).normal(size=n_docs)
     relevance, rank_weights = np.arange(n_docs) % 5.0, plr.dcg_weights(cutoff)
-    return lambda: function(
-        scores, relevance, rank_weights, n_samples=n_samples, rng=0, n_threads=1, **options
-    )  # fmt: skip
+    options = {"offsets": [0, n_docs], "n_samples": n_samples, "rng": 0, "n_threads": 1} | options
+    return lambda: function(scores, relevance, rank_weights, **options)
 
 
 def loss(name, n_docs=200, n_relevant=200, **options):
     scores = np.random.default_rng(0).normal(size=n_docs)
     labels = np.where(np.arange(n_docs) < n_relevant, 1.0 + np.arange(n_docs) % 3, 0.0)
-    return lambda: getattr(losses, name)(scores, labels, n_threads=1, **options)
+    return lambda: getattr(losses, name)(scores, labels, offsets=[0, n_docs], n_threads=1, **options)
 
 
 GIVEN = plr.sample_rankings(np.zeros(200), 1000, 10, rng=0)
@@ -180,7 +179,7 @@ def interrupted(call, after):
         "plr.rank_probabilities(np.arange(6000) / 1e3, 6000)",
         "losses.pairwise_logistic(rng.normal(size=10**6), rng.integers(0, 5, size=10**6))",
         "losses.approx_ndcg(rng.normal(size=10**6), rng.integers(0, 5, size=10**6))",
-        "losses.lambda_rank(rng.normal(size=10**6), rng.integers(0, 5, size=10**6))",
+        "losses.lambda_rank(rng.normal(size=10**6), rng.integers(0, 5, size=10**6), cutoff=None)",
         "losses.soft_rank(rng.normal(size=50_000), rng.integers(0, 5, size=50_000), cutoff=1000)",
     ],
 )

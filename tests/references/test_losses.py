@@ -33,7 +33,11 @@ LOSSES = {
         lambda f, y: reference.pairwise_logistic(f, y, 0.7),
         False,
     ),
-    "lambda_rank": (losses.lambda_rank, lambda f, y: reference.lambda_loss(f, plr.gains(y), f.size, 1.0, 0.0), True),
+    "lambda_rank": (
+        lambda *a, **kw: losses.lambda_rank(*a, cutoff=None, **kw),
+        lambda f, y: reference.lambda_loss(f, plr.gains(y), f.size, 1.0, 0.0),
+        True,
+    ),
     "lambda_rank@3": (
         lambda *a, **kw: losses.lambda_rank(*a, cutoff=3, slope=2.0, **kw),
         of_gains(reference.lambda_loss, 3, 2.0, 0.0),
@@ -45,7 +49,7 @@ LOSSES = {
         True,
     ),
     "lambda_loss": (
-        losses.lambda_loss,
+        lambda *a, **kw: losses.lambda_loss(*a, cutoff=None, **kw),
         lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), f.size, 1.0, 10.0)],
         True,
     ),
@@ -58,7 +62,7 @@ LOSSES = {
         lambda *a, **kw: losses.approx_ndcg(*a, temperature=0.5, **kw), of_gains(reference.approx_ndcg, 0.5), False
     ),
     "soft_rank": (
-        lambda *a, **kw: losses.soft_rank(*a, sigma=0.8, **kw),
+        lambda *a, **kw: losses.soft_rank(*a, cutoff=None, sigma=0.8, **kw),
         lambda f, y: reference.soft_rank(f, plr.gains(y), f.size, 0.8),
         False,
     ),
@@ -210,8 +214,9 @@ class TestTiesOfListMLE:
             order[product >> 32] = i
         assert refused > 0 or n_docs < 10**5
         scores, labels = np.random.default_rng(0).normal(size=n_docs), np.zeros(n_docs)
-        value, gradient = losses.list_mle(scores, labels, ties="random", rng=7, first_query=5)
-        same_value, in_order = losses.list_mle(scores[order], labels)
+        one = [0, n_docs]
+        value, gradient = losses.list_mle(scores, labels, offsets=one, ties="random", rng=7, first_query=5)
+        same_value, in_order = losses.list_mle(scores[order], labels, offsets=one)
         assert value[0] == same_value[0]
         np.testing.assert_array_equal(gradient[order], in_order)
 
@@ -295,9 +300,10 @@ def test_cost_of_few_relevant_documents(loss):
     most frequent.
     """
     scores, times = np.random.default_rng(0).normal(size=20_000), []
+    options = {"offsets": [0, 20_000], "n_threads": 1}
     for n_relevant in (5, 10_000):
         labels = np.where(np.arange(20_000) % (20_000 // n_relevant) == 0, 3, 1)
-        moments = [time.thread_time(), *((loss(scores, labels, n_threads=1), time.thread_time())[1] for _ in range(2))]
+        moments = [time.thread_time(), *((loss(scores, labels, **options), time.thread_time())[1] for _ in range(2))]
         times.append(np.diff(moments).min())
     assert times[1] > 10 * times[0]
 
@@ -329,7 +335,7 @@ def test_truncations():
     with pytest.raises(ValueError, match="truncation must be one of 'metric', 'pairs', got 'lightgbm'"):
         losses.lambda_rank([0.0], [0.0], truncation="lightgbm")
     scores, labels = labelled(20)
-    whole = [losses.lambda_rank(scores, labels, truncation=name)[1] for name in losses.TRUNCATIONS]
+    whole = [losses.lambda_rank(scores, labels, cutoff=None, truncation=name)[1] for name in losses.TRUNCATIONS]
     np.testing.assert_allclose(whole[0], whole[1], rtol=0, atol=1e-13)
     cut = [losses.lambda_rank(scores, labels, cutoff=5, truncation=name)[1] for name in losses.TRUNCATIONS]
     assert np.linalg.norm(cut[0]) > 1.1 * np.linalg.norm(cut[1])
@@ -340,7 +346,7 @@ def test_approx_ndcg_becomes_ndcg():
     scores[1] += 0.3
     ndcg = plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(12))[0]
     assert 1.0 - losses.approx_ndcg(scores, labels, temperature=1e-4)[0][0] == pytest.approx(ndcg, abs=1e-12)
-    assert 1.0 - losses.soft_rank(scores, labels, sigma=1e-4)[0][0] == pytest.approx(ndcg, abs=1e-12)
+    assert 1.0 - losses.soft_rank(scores, labels, cutoff=None, sigma=1e-4)[0][0] == pytest.approx(ndcg, abs=1e-12)
 
 
 def test_soft_rank_of_two_is_exact():
@@ -350,3 +356,12 @@ def test_soft_rank_of_two_is_exact():
     first = 0.5 * (1 + erf((0.7 - 0.2) / 2 / 0.9))
     value = losses.soft_rank([0.7, 0.2], [1, 0], sigma=0.9)[0][0]
     assert value == pytest.approx(1 - (first + (1 - first) / np.log2(3)), abs=1e-15)
+
+
+@pytest.mark.parametrize("loss", [losses.lambda_rank, losses.lambda_loss, losses.soft_rank])
+def test_default_is_ndcg_at_10(loss):
+    """Mutants: all ranks, those of the longest list; another number of them."""
+    scores, labels = labelled(30, 1.0)
+    for cutoff, same in ((10, True), (None, False), (11, False)):
+        for got, expected in zip(loss(scores, labels), loss(scores, labels, cutoff=cutoff), strict=True):
+            assert (got == expected).all() == same

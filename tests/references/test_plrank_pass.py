@@ -94,7 +94,8 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
     relevance, rank_weights = 2.0 ** rng.integers(0, 5, n_docs) - 1.0, plr.dcg_weights(cutoff)
     if kind == "nearly all is placed":  # less than a thousandth is left, which all minus placed would make inexact
         scores[rng.permutation(n_docs)[:cutoff]] += np.log(1e4 * n_docs)
-    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, n_samples=n_samples, rng=4)  # leaves other numbers in memory
+    options = {"offsets": [0, n_docs], "n_samples": n_samples, "rng": 4}
+    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, **options)  # leaves other numbers in memory
     fast, _, _ = held_against_plain(scores, relevance, rank_weights, n_samples)
     for n_threads in (1, 2):
         batch = plr.pl_rank_3(
@@ -181,8 +182,10 @@ def test_same_ranking_again_and_again(n_docs, cutoff, first, last, lowest, rtol)
     scores = np.append(np.linspace(first, 0.0, cutoff), np.linspace(0.0, last, n_docs - cutoff))
     relevance, rank_weights = np.arange(n_docs) % 4 + lowest, plr.dcg_weights(cutoff)
     rankings = np.tile(np.arange(cutoff), (20_000, 1))
-    many = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
-    once = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings[:1])
+    many, once = (
+        plr.pl_rank_3(scores, relevance, rank_weights, offsets=[0, n_docs], rankings=some)
+        for some in (rankings, rankings[:1])
+    )
     assert (np.abs(many - once) <= rtol * absolute_terms(scores, relevance, rank_weights, rankings[:1])).all()
 
 
@@ -192,7 +195,7 @@ def test_many_light_items_beside_heavy_ones(estimator):
     scores = np.repeat([15.0, 0.0], [300, 30_000])
     relevance = np.zeros(scores.size)
     relevance[0] = -1.0
-    gradient = estimator(scores, relevance, np.ones(1), rankings=[[0]])
+    gradient = estimator(scores, relevance, np.ones(1), offsets=[0, scores.size], rankings=[[[0]]])
     assert abs(gradient[1] * math.fsum(np.exp(scores - 15.0)) - 1.0) < 1e-13
 
 

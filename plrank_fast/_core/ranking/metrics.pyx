@@ -403,9 +403,6 @@ def discounts(intp_t n_ranks):
     return discounts_of(n_ranks)[:n_ranks].copy()
 
 
-cdef intp_t LONGEST_LIST = 10_000  # without a warning, as in validation
-
-
 cdef object discounts_of(intp_t n_ranks):
     """Return an array of at least so many discounts, which the caller does not change."""
     return DISCOUNTS if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
@@ -424,13 +421,6 @@ cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
         if values[i] < 0.0:
             return True
     return False
-
-
-cdef int warn_of_missing_offsets(object offsets, intp_t n_items) except -1:
-    """Warn where a batch seems to lack its offsets."""
-    if offsets is None and n_items > LONGEST_LIST:
-        validation.batch_offsets(None, n_items)
-    return 0
 
 
 cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
@@ -463,7 +453,6 @@ def dcg(
         True)
     cdef bint over_all = False
     cdef double of_empty = 0.0
-    warn_of_missing_offsets(offsets, checked.n_items)
     if rank_weights is None:
         rank_weights = discounts_of(checked.longest)
         checked.queries.rank_weights = <double *>data_of(rank_weights)
@@ -505,7 +494,6 @@ def metric(
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, name, True, True)
     if not_negative and checked.found_in_relevance & PLR_NEGATIVE:
         validation.within(checked.relevance_array(), name, 0.0, INFINITY)
-    warn_of_missing_offsets(offsets, checked.n_items)
     call.cutoff = -1
     if cutoff is not None:
         call.cutoff = checked_cutoff(cutoff, 0)

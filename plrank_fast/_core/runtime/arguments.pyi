@@ -1,3 +1,5 @@
 from types import ModuleType
 
+LONGEST_LIST: int
+
 def read_others_with(package: ModuleType) -> ModuleType | None: ...

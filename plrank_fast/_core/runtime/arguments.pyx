@@ -40,8 +40,10 @@ cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
 
 NOT_TAKEN = object()
+LONGEST_LIST = 10_000  # documents without offsets and without a warning
 cdef double LARGEST_FACTOR = 2.0**LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
 cdef object COPYTO = np.copyto, EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64)
+cdef intp_t longest_list = LONGEST_LIST
 cdef intp_t FEW = 4096               # items of which a pass takes less time than to look at the number of processors
 
 
@@ -323,6 +325,8 @@ cdef CheckedBatch checked_batch(
         scores, relevance, rank_weights, offsets = validation.arrays_of_queries(
             scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights, unretrieved)
         batch.take(scores, relevance, rank_weights, offsets)
+    elif offsets is None and batch.n_items > longest_list:
+        validation.query_offsets(None, batch.n_items)
     return batch
 
 
