@@ -300,7 +300,7 @@ def test_cost_of_few_relevant_documents(loss):
     most frequent.
     """
     scores, times = np.random.default_rng(0).normal(size=20_000), []
-    options = {"offsets": [0, 20_000], "n_threads": 1}
+    options = {"offsets": [0, 20_000], "cutoff": None, "n_threads": 1}
     for n_relevant in (5, 10_000):
         labels = np.where(np.arange(20_000) % (20_000 // n_relevant) == 0, 3, 1)
         moments = [time.thread_time(), *((loss(scores, labels, **options), time.thread_time())[1] for _ in range(2))]
