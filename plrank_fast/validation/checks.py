@@ -70,7 +70,7 @@ def given(value: Any, name: str, where: str) -> Any:
 
 def hinted(function: Function) -> Function:
     """Let ``function`` answer a call that does not fit its signature with the argument to pass."""
-    return _calls.Answering(function, hint_at_argument)  # type: ignore[return-value]
+    return _calls.Answering(function, hint_at_argument)
 
 
 def hinted_plainly(function: Function) -> Function:
