@@ -2,30 +2,17 @@
 
 from __future__ import annotations
 
-import time
-
 import numpy as np
 import numpy.typing as npt
 
-import plrank_fast as plr
 from plrank_fast._methods import cost_model
+from plrank_fast.training.epoch_cost import Method, Workload, seconds_per_epoch
 
 
 def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:
     """Measure the nanoseconds per document of one thread, the fastest of a few calls on a batch."""
-    n_queries = max(2, 40_000 // length)
-    rng = np.random.default_rng(0)
-    scores = rng.normal(size=n_queries * length)
-    relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
-    options = {"offsets": np.arange(n_queries + 1) * length, "n_threads": 1}
-    if method == "pl_rank_cmc":
-        options |= {"n_samples": 1, "rng": 0}
-    fastest, begin = np.inf, time.perf_counter()
-    while time.perf_counter() - begin < seconds:
-        start = time.perf_counter()
-        getattr(plr, method)(scores, relevance, plr.dcg_weights(cutoff), **options)
-        fastest = min(fastest, time.perf_counter() - start)
-    return 1e9 * fastest / scores.size
+    workload = Workload.of_length(length, max(2, 40_000 // length))
+    return 1e9 * seconds_per_epoch(Method.of(method, 1), workload, cutoff, seconds)[0] / length
 
 
 def measure_tables(rounds: int = 10) -> dict[str, npt.NDArray[np.float64]]:

@@ -22,6 +22,7 @@ import numpy as np
 import torch
 
 import plrank_fast as plr
+from plrank_fast.data import PROFILES
 
 SHAPES = {
     "D = 24": (24, 1.0),
@@ -98,7 +99,7 @@ def problem(docs: int, spread: float, queries: int):
     """Make scores, relevance, offsets and rank weights of ``queries`` lists of ``docs`` documents."""
     rng = np.random.default_rng(0)
     scores = rng.normal(0.0, spread, (queries, docs))
-    relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=queries * docs)).reshape(queries, docs)
+    relevance = plr.gains(rng.choice(5, p=PROFILES["mslr"].label_shares, size=queries * docs)).reshape(queries, docs)
     return scores, relevance, np.arange(queries + 1) * docs, plr.dcg_weights(CUTOFF)
 
 

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast.data import RankingData
+from plrank_fast.data import PROFILES, RankingData
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
@@ -30,7 +30,7 @@ def mapped_data(folder, n_docs, n_features, length):
     rng = np.random.default_rng(0)
     offsets = np.arange(0, n_docs + 1, length)
     n_docs = int(offsets[-1])
-    labels = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_docs).astype(float)
+    labels = rng.choice(5, p=PROFILES["mslr"].label_shares, size=n_docs).astype(float)
     features = rng.random((n_docs, n_features), dtype=np.float32)
     data = RankingData(features, labels, offsets, np.arange(offsets.size - 1), "generated")
     options = {"dtype": features.dtype.str, "string_qids": False}

@@ -1,12 +1,8 @@
 """The main benchmark: CPU cost of one epoch's gradients against the cutoff K."""
 
-import time
+from plrank_fast.training.epoch_cost import Method, Workload, seconds_per_epoch
 
-import numpy as np
-
-from plrank_fast.training.workloads import Workload
-
-from .workloads import ESTIMATORS, SLOW, call
+from .workloads import ESTIMATORS, SLOW
 
 QUERIES = {"yahoo": 96, "mslr": 48, "istella": 24}  # measured; the result is scaled to the whole set
 ANY_NUMBER = [name for name, method in ESTIMATORS.items() if method.n_samples < 2]  # measured once, as N is theirs
@@ -37,14 +33,6 @@ class EpochCost:
         self.workload = Workload.of_profile(shape, QUERIES[shape])
 
     def track_seconds_per_epoch(self, method, cutoff, n_samples, shape):
-        work, rank_weights = self.workload, self.workload.rank_weights(cutoff)
-        samples = 1 if method in ANY_NUMBER else n_samples
-        fastest = np.inf
-        end = time.perf_counter() + 0.3
-        while time.perf_counter() < end:
-            start = time.thread_time()  # a call longer than a time slice never has a busy processor to itself
-            call(method, work.scores, work.relevance, rank_weights, work.offsets, samples)
-            fastest = min(fastest, time.thread_time() - start)
-        return fastest * work.per_epoch
+        return seconds_per_epoch(Method.of(method, n_samples), self.workload, cutoff, seconds=0.3)[0]
 
     track_seconds_per_epoch.unit = "seconds per epoch"

@@ -4,6 +4,7 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
+from plrank_fast.data import PROFILES
 
 SLOW = ("pl_rank_1", "pl_rank_2", "policy_gradient", "placement_policy_gradient", "stochastic_rank")  # in long lists
 
@@ -13,7 +14,7 @@ def batch(lengths, spread=1.0, seed=0):
     rng = np.random.default_rng(seed)
     offsets = plr.offsets_from_group(lengths)
     scores = spread * rng.normal(size=offsets[-1])
-    labels = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=offsets[-1])
+    labels = rng.choice(5, p=PROFILES["mslr"].label_shares, size=offsets[-1])
     return scores, plr.gains(labels), offsets
 
 

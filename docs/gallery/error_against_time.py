@@ -28,7 +28,7 @@ SECONDS = 0.3  # of processor time for each point
 
 rng = np.random.default_rng(0)
 scores = rng.normal(size=QUERIES * DOCS)
-relevance = plr.gains(rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=scores.size))
+relevance = plr.gains(rng.choice(5, p=plr.data.PROFILES["mslr"].label_shares, size=scores.size))
 weights = plr.dcg_weights(CUTOFF)
 options = {"offsets": np.arange(QUERIES + 1) * DOCS, "n_threads": 1}
 exact, _ = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=True, **options)

@@ -19,13 +19,11 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.training.timing import fastest_in_turn, seconds_per_epoch
-from plrank_fast.training.workloads import Workload
+from plrank_fast.training.epoch_cost import Call, Method, Workload, fastest_in_turn, seconds_per_epoch
 from plrank_fast.validation import FloatArray
 
 CUTOFFS = (5, 10, 25, 50, 100)
 LIGHTGBM_LENGTHS = (24, 120, 316)
-Call = Callable[[], object]
 # It ends with the process that started it.
 BUSY_PROGRAM = "import os; parent = os.getppid()\nwhile os.getppid() == parent: sum(range(10_000))"
 
@@ -57,8 +55,8 @@ def table_row(method: str) -> Callable[[float], tuple[float, ...]]:
     """Measure the speed-up over NumPy's PL-Rank-3 with 1000 samples, for every cutoff."""
 
     def measure(seconds: float) -> tuple[float, ...]:
-        workload = Workload.of_profile("mslr", 96)
-        timed = [seconds_per_epoch(method, 1000, cutoff, workload, seconds) for cutoff in CUTOFFS]
+        workload, methods = Workload.of_profile("mslr", 96), (Method.of(method, 1000), Method("pl_rank_3", 1000))
+        timed = [seconds_per_epoch(methods[0], workload, cutoff, seconds, methods[1]) for cutoff in CUTOFFS]
         return tuple(numpy_seconds / ours for ours, numpy_seconds in timed)
 
     return measure
@@ -73,7 +71,7 @@ def ratios(
     """Time the first of two calls over the second at each (documents, cutoff), and summarise the ratios."""
 
     def measure(seconds: float) -> tuple[float, ...]:
-        timed = [fastest_in_turn(*calls(n_docs, cutoff), seconds, repeat) for n_docs, cutoff in sizes]
+        timed = [fastest_in_turn(*calls(n_docs, cutoff), seconds=seconds, repeat=repeat) for n_docs, cutoff in sizes]
         shares = [first / second for first, second in timed]
         return tuple(each(shares) for each in summary)
 
@@ -150,7 +148,7 @@ def two_threads(seconds: float) -> tuple[float, ...]:
     call = functools.partial(
         plr.pl_rank_exact, workload.scores, workload.relevance, plr.dcg_weights(10), offsets=workload.offsets
     )
-    one, two = fastest_in_turn(lambda: call(n_threads=1), lambda: call(n_threads=2), seconds)
+    one, two = fastest_in_turn(lambda: call(n_threads=1), lambda: call(n_threads=2), seconds=seconds)
     return (one / two,)
 
 
@@ -187,26 +185,21 @@ def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
     lightgbm = import_extra("lightgbm", "lightgbm")
     shares, coarse_shares, n_queries = [], [], 500
     for n_docs in LIGHTGBM_LENGTHS:
-        rng = np.random.default_rng(n_docs)
-        labels = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_queries * n_docs)
-        features = rng.normal(size=(labels.size, 1)) + 0.3 * labels[:, np.newaxis]
+        workload = Workload.of_length(n_docs, n_queries)
+        labels = np.log2(workload.relevance + 1)
+        features = np.random.default_rng(n_docs).normal(size=(labels.size, 1)) + 0.3 * labels[:, np.newaxis]
         data = lightgbm.Dataset(features, labels, group=np.full(n_queries, n_docs)).construct()
-        scores, relevance = rng.standard_normal(labels.size), plr.gains(labels)
-        offsets = plr.offsets_from_group(np.full(n_queries, n_docs))
 
         def rounds(objective: str, n_rounds: int) -> Callable[[], None]:
             options: dict[str, Any] = {"objective": objective, "lambdarank_truncation_level": 10, "num_leaves": 2}
             options |= {"verbosity": -1, "num_threads": 1}
             return lambda: lightgbm.train(options, data, num_boost_round=n_rounds)  # noqa: B023
 
-        long, short = fastest_in_turn(rounds("lambdarank", 25), rounds("lambdarank", 5), seconds)
-        plain_long, plain_short = fastest_in_turn(rounds("regression", 25), rounds("regression", 5), seconds)
-        ours_on_these = functools.partial(
-            plr.pl_rank_exact, scores, relevance, plr.dcg_weights(10), offsets=offsets, n_threads=1
-        )
-        ours, coarse = fastest_in_turn(
-            ours_on_these, functools.partial(ours_on_these, rtol=1e-3, hessian=True), seconds
-        )
+        kinds = [(objective, n_rounds) for objective in ("lambdarank", "regression") for n_rounds in (25, 5)]
+        ours_on_these = Method("pl_rank_exact", 0).call(workload, 10)
+        coarsely = functools.partial(ours_on_these, rtol=1e-3, hessian=True)
+        long, short, plain_long, plain_short = fastest_in_turn(*(rounds(*kind) for kind in kinds), seconds=2 * seconds)
+        ours, coarse = fastest_in_turn(ours_on_these, coarsely, seconds=seconds)
         lambdarank = ((long - short) - (plain_long - plain_short)) / 20
         shares.append(lambdarank / ours)
         coarse_shares.append(lambdarank / coarse)

@@ -21,11 +21,11 @@ from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.data import PROFILES
-from plrank_fast.training import claims, paper_published
+from plrank_fast.training import claims
 from plrank_fast.training.command_options import add_list, some_path
+from plrank_fast.training.epoch_cost import Method, Workload, seconds_per_epoch
 from plrank_fast.training.paper_figures import add_legend, new_panels, rendered, set_ticks
-from plrank_fast.training.timing import ONE_ANSWER, seconds_per_epoch
-from plrank_fast.training.workloads import Workload
+from plrank_fast.training.paper_methods import CUTOFFS, SAMPLES
 from plrank_fast.validation import count, real
 
 METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
@@ -43,7 +43,7 @@ def plan(arguments: argparse.Namespace) -> list[Cell]:
         {"shape": shape, "method": method, "n_samples": n_samples, "cutoff": cutoff}
         for shape in arguments.shapes
         for method in arguments.methods
-        for n_samples in ([max(arguments.samples)] if method in ONE_ANSWER else arguments.samples)
+        for n_samples in ([max(arguments.samples)] if ESTIMATORS[method].n_samples <= 1 else arguments.samples)
         for cutoff in arguments.cutoffs
     ]
 
@@ -55,15 +55,16 @@ def measured_cells(arguments: argparse.Namespace) -> Iterator[Cell]:
         shape, method, n_samples, cutoff = cell.values()
         if shape not in workload:  # one at a time: they can be large
             workload = {shape: Workload.of_profile(shape, arguments.queries, arguments.spread)}
-        own, in_numpy = seconds_per_epoch(method, n_samples, cutoff, workload[shape], arguments.seconds)
-        yield {**cell, "seconds": own, "numpy_seconds": in_numpy}
+        ours, in_numpy = Method.of(method, n_samples), Method("pl_rank_3", n_samples)
+        own, other = seconds_per_epoch(ours, workload[shape], cutoff, arguments.seconds, in_numpy)
+        yield {**cell, "seconds": own, "numpy_seconds": other}
 
 
 def rows(cells: list[Cell]) -> dict[str, Rows]:
     """Return seconds, and the speed-up over NumPy's PL-Rank-3, by shape, by method and N, and by cutoff."""
     result: dict[str, Rows] = {cell["shape"]: {} for cell in cells}
     for cell in cells:
-        taken = str(ONE_ANSWER.get(cell["method"], cell["n_samples"]) or "-")
+        taken = str(Method.of(cell["method"], cell["n_samples"]).n_samples or "-")
         seconds = cell["seconds"], cell["numpy_seconds"] / cell["seconds"]
         result[cell["shape"]].setdefault((cell["method"], taken), {})[cell["cutoff"]] = seconds
     for cell in cells:
@@ -91,7 +92,7 @@ def draw(cells: list[Cell]) -> bytes:
     figure, panels = new_panels(1, len(by_shape), 5.0, 3.6, sharey=True)
     for panel, (shape, methods) in zip(panels[0], by_shape.items(), strict=True):
         for (method, taken), row in methods.items():
-            label = method if method in ONE_ANSWER else f"{method}, N = {taken}"
+            label = method if taken in ("-", "1") else f"{method}, N = {taken}"
             points = sorted((cutoff, seconds) for cutoff, (seconds, _) in row.items())
             panel.plot(*zip(*points, strict=True), ".:" if method == IN_NUMPY else ".-", label=label)
         panel.set(xscale="log", yscale="log", xlabel="cutoff K", title=shape)
@@ -112,8 +113,8 @@ def add_bench(commands: Any) -> None:
     )
     add_list(parser, "shapes", PROFILES, "data sets whose list lengths to use", PROFILES)
     add_list(parser, "methods", METHODS, "gradients to measure", ESTIMATORS)
-    add_list(parser, "cutoffs", paper_published.CUTOFFS, "cutoffs K to measure")
-    add_list(parser, "samples", paper_published.SAMPLES, "rankings per query")
+    add_list(parser, "cutoffs", CUTOFFS, "cutoffs K to measure")
+    add_list(parser, "samples", SAMPLES, "rankings per query")
     parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default %(default)s)")
     spread = "standard deviation of the scores (default %(default)s)"
     parser.add_argument("--spread", type=float, default=1.0, metavar="STD", help=spread)

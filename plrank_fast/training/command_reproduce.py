@@ -16,7 +16,7 @@ from plrank_fast.data import PROFILES
 from plrank_fast.training import paper_experiment
 from plrank_fast.training.command_options import add_list, some_path
 from plrank_fast.training.paper_learning import find_folds
-from plrank_fast.training.paper_published import CUTOFFS
+from plrank_fast.training.paper_methods import CUTOFFS
 from plrank_fast.training.paper_results import ResultsFile
 from plrank_fast.validation import count, real
 

@@ -1,30 +1,26 @@
 """Table 2 and Figure 1: the cost of the gradients of an epoch, against the cutoff K and the list length D.
 
-Our calls and the NumPy reference implementations are timed in turn on one thread, all cutoffs of a method in
-succession, so that a ratio is one of neighbours in time. The times are seconds of the processor, which other programs
-on the machine hardly change. Ours are timed on a sample of queries, the references on one query of mean length, and
-both are scaled to the documents of an epoch. An epoch of the papers includes the network's passes: they are timed once
-per set and added to every method.
+All cutoffs of a method are timed in succession. An epoch of the papers includes the network's passes: they are timed
+once per set and added to every method.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from functools import cache, lru_cache
 
 import numpy as np
 
 import plrank_fast as plr
 from plrank_fast.data import PROFILES
-from plrank_fast.training.paper_methods import ALL, PUBLISHED, Method, cell_of, method_of
+from plrank_fast.training.epoch_cost import Workload, fastest_in_turn, seconds_per_epoch
+from plrank_fast.training.paper_methods import ALL, PUBLISHED, cell_of, method_of
 from plrank_fast.training.paper_results import Figures, Part
-from plrank_fast.training.workloads import Workload
 from plrank_fast.validation import FloatArray
 
 QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # of the sample
 LENGTHS, LENGTH_CUTOFF, LENGTH_QUERIES = (10, 30, 100, 300, 1000), 10, 4
-SHORTEST = 0.02  # seconds; shorter calls are repeated
+SECONDS = 0.04  # of ours and of NumPy's; longer calls are not repeated
 MOST_ROUNDS = 9
 
 
@@ -50,42 +46,19 @@ def measure(cell: Figures, number: int) -> Figures:
         places = [(_of_length(length), cell["cutoff"]) for length in cell["lengths"]]
     else:
         places = [(_workload(cell["set"]), cutoff) for cutoff in cell["cutoffs"]]
-    seconds, numpy_seconds, gradients = zip(*(_in_turn(method, *place, number) for place in places), strict=True)
-    result: Figures = {
-        "seconds": seconds,
-        "numpy_seconds": numpy_seconds if method in PUBLISHED else None,
-    }
+    in_numpy = method if method in PUBLISHED else None
+    seconds, numpy_seconds = zip(
+        *(seconds_per_epoch(method, *place, SECONDS, in_numpy, number) for place in places), strict=True
+    )
+    result: Figures = {"seconds": seconds, "numpy_seconds": numpy_seconds if in_numpy else None}
     if "set" in cell:
-        exact = [_exact(cell["set"], cutoff) for cutoff in cell["cutoffs"]]
-        pairs = zip(gradients, exact, strict=True)
+        pairs = [(method.call(*place, number)(), _exact(cell["set"], place[1])) for place in places]
         result["error"] = [float(np.linalg.norm(own - truth) / np.linalg.norm(truth)) for own, truth in pairs]
     return result
 
 
 _workload = lru_cache(maxsize=None)(lambda shape: Workload.of_profile(shape, QUERIES[shape]))
 _of_length = lru_cache(maxsize=None)(lambda length: Workload.of_length(length, LENGTH_QUERIES))
-
-
-def _in_turn(method: Method, workload: Workload, cutoff: int, number: int) -> tuple[float, float, FloatArray]:
-    """Measure seconds of an epoch by our call, and in NumPy (0 for an unpublished method); return our gradient."""
-    ours = method.call(workload, cutoff, number)
-    own, other, gradient = _seconds(ours), 0.0, ours()
-    if method in PUBLISHED:
-        other = _seconds(method.numpy_call(workload, cutoff, number))
-        own = min(own, _seconds(ours))
-    return own * workload.per_epoch, other * workload.typical_per_epoch, gradient
-
-
-def _seconds(call: Callable[[], object]) -> float:
-    """Measure the processor seconds of a call, the fastest of several if it is short."""
-    fastest, spent = np.inf, 0.0
-    while True:
-        start = time.process_time()
-        call()
-        took = time.process_time() - start
-        fastest, spent = min(fastest, took), spent + took
-        if spent >= SHORTEST:
-            return float(fastest)
 
 
 @cache
@@ -113,4 +86,4 @@ def _network_seconds(shape: str) -> float:
         optimizer.ascend(network.scores_with_graph(features), workload.relevance)
 
     step()
-    return _seconds(step) * workload.per_epoch
+    return fastest_in_turn(step, seconds=SECONDS, clock=time.process_time)[0] * workload.per_epoch

@@ -11,9 +11,9 @@ import numpy as np
 
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.training import paper_published
+from plrank_fast.training import paper_methods
 from plrank_fast.training.config import describe_preset
-from plrank_fast.training.paper_methods import Method
+from plrank_fast.training.epoch_cost import Method
 from plrank_fast.training.paper_results import Figures
 from plrank_fast.training.paper_summary import Curves, costs, curves
 from plrank_fast.validation import FloatArray
@@ -48,9 +48,9 @@ def cost_panels(cells: Sequence[Figures], part: str, xlabel: str, ylabel: str) -
             _band(above, row.columns, row.seconds, method)
             if row.numpy_seconds is not None:
                 _band(below, row.columns, row.numpy_seconds, method)
-            if paper := method.published_minutes(shape):
+            if paper := paper_methods.published_minutes(method, shape):
                 style = {**_style(method), "linestyle": ":", "linewidth": 1, "label": None}
-                below.plot(paper_published.CUTOFFS, 60 * np.array(paper), alpha=0.6, markersize=2.5, **style)
+                below.plot(paper_methods.CUTOFFS, 60 * np.array(paper), alpha=0.6, markersize=2.5, **style)
         for panel, source in ((above, "this library"), (below, "NumPy and paper" if shape else "NumPy")):
             panel.set(xscale="log", yscale="log", title=f"{_name(shape)}: {source}".lstrip(": "))
             set_ticks(panel, next(iter(rows.values())).columns)
@@ -121,7 +121,7 @@ def _name(name: str) -> str:
 
 
 def _style(method: Method, preset: str = "default") -> dict[str, Any]:
-    many = method.n_samples == paper_published.SAMPLES[1]
+    many = method.n_samples == paper_methods.SAMPLES[1]
     return {
         "color": ESTIMATORS[method.estimator].color,
         "linestyle": ("--" if many else "-") if preset == "default" else ("-." if many else ":"),
@@ -182,7 +182,7 @@ FIGURES = {
         "Cost of the gradients of an epoch against the cutoff K",
         "Median of the rounds; the band runs from the least to the greatest. Dashed: N = 1000. Above this library, "
         "below NumPy on the same machine and, thin and dotted, the minutes that the paper prints "
-        f"({paper_published.HARDWARE}; they include the network's passes). Both rows of a column have one scale.",
+        f"({paper_methods.HARDWARE}; they include the network's passes). Both rows of a column have one scale.",
     ),
     "figure_1_list_length": Picture(
         cost_panels,

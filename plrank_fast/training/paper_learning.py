@@ -14,7 +14,8 @@ from pathlib import Path
 
 from plrank_fast.data import PROFILES, generate, normalize_queries
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
-from plrank_fast.training.paper_methods import ALL, BEYOND, Method, cell_of, method_of
+from plrank_fast.training.epoch_cost import Method
+from plrank_fast.training.paper_methods import ALL, BEYOND, cell_of, method_of
 from plrank_fast.training.paper_results import Figures, Part
 from plrank_fast.training.sources import Source, Splits
 

@@ -1,63 +1,47 @@
-"""The gradients to compare, with their calls, reference implementations in NumPy, and titles."""
+"""The methods that are compared, and the figures of the SIGIR 2022 paper: minutes per training epoch (its Table 2)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from plrank_fast import reference
 from plrank_fast._methods.registry import ESTIMATORS
-from plrank_fast.training.paper_published import MINUTES, SAMPLES
-from plrank_fast.training.workloads import Workload
-from plrank_fast.validation import FloatArray
+from plrank_fast.training.epoch_cost import Method
 
+HARDWARE = "AMD EPYC 7H12, NumPy estimators, TensorFlow network"
+CUTOFFS = (5, 10, 25, 50, 100)
+SAMPLES = (100, 1000)
 
-@dataclass(frozen=True)
-class Method:
-    """An estimator with its number of samples; 0 for the one that does not sample."""
-
-    estimator: str
-    n_samples: int
-
-    @property
-    def title(self) -> str:
-        """Title in tables and legends."""
-        return ESTIMATORS[self.estimator].title + (f", N = {self.n_samples}" if self.n_samples else "")
-
-    def published_minutes(self, shape: str) -> tuple[float, ...]:
-        """Return the minutes per epoch that the paper prints for a set, none for a method that it does not have."""
-        return MINUTES.get((shape, self.estimator, self.n_samples), ())
-
-    def call(self, workload: Workload, cutoff: int, seed: int) -> Callable[[], FloatArray]:
-        """Return a function that computes the gradient of the queries, on one thread."""
-        options = {"n_samples": self.n_samples, "rng": seed} if self.n_samples else {}
-        function = partial(ESTIMATORS[self.estimator].function, offsets=workload.offsets, n_threads=1, **options)
-        return partial(function, workload.scores, workload.relevance, workload.rank_weights(cutoff))
-
-    def numpy_call(self, workload: Workload, cutoff: int, seed: int) -> Callable[[], FloatArray]:
-        """Return a function that computes the gradient of the typical query in NumPy, sampling included."""
-        docs, weights, rng = workload.typical, workload.rank_weights(cutoff), np.random.default_rng(seed)
-        scores, relevance = workload.scores[docs], workload.relevance[docs]
-
-        def call() -> FloatArray:
-            if self.estimator == "stochastic_rank":
-                noisy = scores + rng.gumbel(size=(self.n_samples, scores.size))
-                return reference.stochastic_rank(scores, relevance, weights, noisy, reference.gumbel_density)
-            rankings = reference.sample_rankings(scores, self.n_samples, weights.size, rng)
-            result: FloatArray = getattr(reference, self.estimator)(scores, relevance, weights, rankings)
-            return result
-
-        return call
-
+# Minutes per epoch at each of the cutoffs, by set, method and number of samples.
+MINUTES: dict[tuple[str, str, int], tuple[float, ...]] = {
+    ("yahoo", "stochastic_rank", 100): (0.52, 0.80, 1.64, 2.58, 3.01),
+    ("yahoo", "stochastic_rank", 1000): (3.38, 6.18, 15.41, 26.17, 31.03),
+    ("yahoo", "pl_rank_2", 100): (0.43, 0.58, 0.96, 1.35, 1.50),
+    ("yahoo", "pl_rank_2", 1000): (2.41, 4.13, 8.96, 13.30, 15.19),
+    ("yahoo", "pl_rank_3", 100): (0.33, 0.34, 0.38, 0.40, 0.40),
+    ("yahoo", "pl_rank_3", 1000): (1.33, 1.53, 1.92, 2.18, 2.19),
+    ("mslr", "stochastic_rank", 100): (1.55, 2.53, 6.01, 13.23, 31.12),
+    ("mslr", "stochastic_rank", 1000): (14.15, 25.46, 65.25, 150.00, 353.01),
+    ("mslr", "pl_rank_2", 100): (1.19, 1.75, 4.04, 8.36, 15.71),
+    ("mslr", "pl_rank_2", 1000): (10.34, 18.91, 46.27, 94.81, 185.42),
+    ("mslr", "pl_rank_3", 100): (0.74, 0.77, 0.86, 1.00, 1.20),
+    ("mslr", "pl_rank_3", 1000): (4.77, 5.09, 5.93, 7.31, 9.37),
+    ("istella", "stochastic_rank", 100): (2.79, 4.61, 10.75, 22.25, 51.94),
+    ("istella", "stochastic_rank", 1000): (27.34, 49.07, 116.73, 240.40, 531.09),
+    ("istella", "pl_rank_2", 100): (1.96, 2.87, 6.72, 13.25, 27.07),
+    ("istella", "pl_rank_2", 1000): (18.49, 30.37, 74.09, 142.55, 278.01),
+    ("istella", "pl_rank_3", 100): (1.24, 1.26, 1.34, 1.46, 1.72),
+    ("istella", "pl_rank_3", 1000): (9.93, 10.14, 10.87, 12.20, 14.75),
+}
 
 SLOWEST_FIRST = tuple(reversed(ESTIMATORS.items()))
 PUBLISHED = tuple(Method(name, n) for name, method in SLOWEST_FIRST if method.is_published for n in SAMPLES)
 BEYOND = tuple(Method(name, method.n_samples) for name, method in SLOWEST_FIRST if method.n_samples < 2)
 ALL = (*PUBLISHED, *BEYOND)
+
+
+def published_minutes(method: Method, shape: str) -> tuple[float, ...]:
+    """Return the minutes per epoch that the paper prints for a set, none for a method that it does not have."""
+    return MINUTES.get((shape, method.estimator, method.n_samples), ())
 
 
 def cell_of(method: Method) -> dict[str, Any]:

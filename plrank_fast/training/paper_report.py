@@ -7,7 +7,7 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from plrank_fast.training import paper_published
+from plrank_fast.training import paper_methods
 from plrank_fast.training.paper_figures import FIGURES
 from plrank_fast.training.paper_findings import Finding
 from plrank_fast.training.paper_results import Figures
@@ -79,7 +79,7 @@ def _table_2(rows: Sequence[Figures]) -> str:
     note = (
         "Whole epochs of the full set on one thread, gradients and network passes; measured on a sample of queries "
         "with the set's list lengths and scaled to all its documents. Below: NumPy on this machine (timed on one query "
-        f"of mean length and scaled likewise), and what the paper prints ({paper_published.HARDWARE})."
+        f"of mean length and scaled likewise), and what the paper prints ({paper_methods.HARDWARE})."
     )
     shown = _table(
         ("set", "method", *(f"K = {cutoff}" for cutoff in cutoffs)),

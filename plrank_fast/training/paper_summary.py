@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.training.paper_methods import Method, method_of
+from plrank_fast.training.epoch_cost import Method
+from plrank_fast.training.paper_methods import method_of
 from plrank_fast.training.paper_results import Figures
 from plrank_fast.validation import FloatArray
 

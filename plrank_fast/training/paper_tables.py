@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plrank_fast.training import paper_published
+from plrank_fast.training import paper_methods
 from plrank_fast.training.paper_results import Figures
 from plrank_fast.training.paper_summary import costs, curves, network_seconds, over_seeds
 
@@ -27,7 +27,7 @@ def minutes_per_epoch(cells: Sequence[Figures]) -> list[Figures]:
     network = network_seconds(cells)
     rows = []
     for (shape, method), measured in costs(cells, "cost").items():
-        paper = dict(zip(paper_published.CUTOFFS, method.published_minutes(shape), strict=False))
+        paper = dict(zip(paper_methods.CUTOFFS, paper_methods.published_minutes(method, shape), strict=False))
         passes = network.get(shape, 0.0)
         for cutoff, own, in_numpy, error in measured.by_column():
             rows.append({

@@ -11,6 +11,7 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._core.gradients import exact as _exact
+from plrank_fast.data import PROFILES
 
 TINY = np.finfo(float).tiny
 BINS = 2  # per nat
@@ -180,7 +181,7 @@ def lists(lengths, cutoffs, spreads, seeds):
     """Scores, gains of grades as in public data sets, cutoff and random numbers: every combination without a gap."""
     for n_docs, cutoff, spread, seed in itertools.product(lengths, cutoffs, spreads, seeds):
         rng = np.random.default_rng(seed)
-        scores, labels = spread * rng.normal(size=n_docs), rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=n_docs)
+        scores, labels = spread * rng.normal(size=n_docs), rng.choice(5, p=PROFILES["mslr"].label_shares, size=n_docs)
         labels[0] = 3
         if cutoff <= n_docs and np.diff(np.sort(scores)).max() < GAP:
             yield scores, plr.gains(labels), cutoff, rng

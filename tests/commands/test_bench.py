@@ -10,7 +10,7 @@ import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import PROFILES
-from plrank_fast.training.workloads import Workload
+from plrank_fast.training.epoch_cost import Workload, fastest_in_turn
 
 pytest.importorskip("tqdm")
 
@@ -56,6 +56,24 @@ def test_workload_stands_for_an_epoch(shape):
     assert [workload.scores.size * workload.per_epoch, typical * workload.typical_per_epoch] == pytest.approx(
         [docs_of_epoch, docs_of_epoch]
     )
+
+
+def test_calls_are_timed_in_turn():
+    """Each is called while some of its share of the time is left. Mutants: one after the other; the mean; a long call
+    repeated until a short one has had its share; no call without seconds."""
+    now, calls = [0.0], []
+
+    def call(name, took):
+        calls.append(name)
+        now[0] += took
+
+    for seconds, expected in ((2.0, "abaa"), (0.0, "ab")):
+        calls.clear()
+        times = iter((0.4, 0.3, 0.5))
+        first, second = lambda times=times: call("a", next(times)), lambda: call("b", 5.0)
+        fastest = fastest_in_turn(first, second, seconds=seconds, clock=lambda: now[0])
+        assert "".join(calls) == expected
+        assert fastest == pytest.approx([0.3 if seconds else 0.4, 5.0])
 
 
 QUICK = ["bench", "--shapes", "yahoo", "--methods", "pl_rank_cmc", "--cutoffs", "2", "7", "100", "--queries", "4"]

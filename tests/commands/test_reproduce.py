@@ -13,7 +13,7 @@ from plrank_fast.__main__ import main
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
-from plrank_fast.training import paper_experiment, paper_figures, paper_learning, paper_published, paper_summary
+from plrank_fast.training import paper_experiment, paper_figures, paper_learning, paper_methods, paper_summary
 from plrank_fast.training.paper_findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
 from plrank_fast.training.paper_results import ResultsFile
 
@@ -25,7 +25,7 @@ def tiny(monkeypatch):
     """Runs of a few steps on a few queries; the cells that are measured, as they are."""
     monkeypatch.setattr(paper_learning, "SHORTEST_RUN", 0.004)
     monkeypatch.setattr(paper_learning, "LEAST_QUERIES", 2)
-    monkeypatch.setattr("plrank_fast.training.paper_cost.SHORTEST", 0.0)
+    monkeypatch.setattr("plrank_fast.training.paper_cost.SECONDS", 0.0)
     monkeypatch.setattr("plrank_fast.training.paper_cost.LENGTHS", (5, 20))
     monkeypatch.setattr("plrank_fast.training.paper_cost.QUERIES", {"mslr": 2})
     render, drawn = paper_figures.rendered, []
@@ -119,7 +119,7 @@ def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
 
 
 def cost_cell(method, samples, seconds, in_numpy=None, error=None, number=0):
-    cell = {"set": "mslr", "method": method, "samples": samples, "cutoffs": list(paper_published.CUTOFFS)}
+    cell = {"set": "mslr", "method": method, "samples": samples, "cutoffs": list(paper_methods.CUTOFFS)}
     result = {"seconds": list(seconds), "numpy_seconds": in_numpy and list(in_numpy), "error": list(error or [0.1] * 5)}
     return {"part": "cost", "round": number, "cell": cell, "result": result, "seconds": 1.0}
 
@@ -142,7 +142,7 @@ def test_statements_about_cost_follow_from_the_figures():
 
     def measured(swap):
         names = ("pl_rank_3", "pl_rank_2")
-        figures = {name: paper_published.MINUTES["mslr", name, 1000] for name in names}
+        figures = {name: paper_methods.MINUTES["mslr", name, 1000] for name in names}
         ours, in_numpy = (
             dict(zip(names, names[:: -1 if swap == which else 1], strict=True)) for which in ("ours", "NumPy")
         )

@@ -8,6 +8,7 @@ from numpy.polynomial import chebyshev
 
 import plrank_fast as plr
 from plrank_fast import reference
+from plrank_fast.data import PROFILES
 from test_exact import error_of, far_finer
 
 
@@ -113,7 +114,7 @@ class TestBound:
     def test_rank_weights_of_any_sign(self, seed):
         """Mutants: refusal from a tenth of the error bound on; twenty times the bound of rounding."""
         rng = np.random.default_rng(seed)
-        labels, rank_weights = rng.choice(5, p=[0.52, 0.32, 0.13, 0.02, 0.01], size=1157), rng.normal(size=1157)
+        labels, rank_weights = rng.choice(5, p=PROFILES["mslr"].label_shares, size=1157), rng.normal(size=1157)
         relevance = plr.gains(labels)
         gradient, _ = normal(np.zeros(1157), relevance, rank_weights, rtol=1e-9, hessian=True)
         centred = relevance - relevance.mean()

@@ -1,16 +1,17 @@
 """The cost model: it reproduces its table, grows with the work, and chooses by total cost."""
 
 import importlib
+import time
+from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
-import plrank_fast as plr
 from plrank_fast._core.sampling import samplers
 from plrank_fast._methods import cost_model
 from plrank_fast._methods.cost_model import choose_method, nanoseconds
+from plrank_fast._methods.registry import ESTIMATORS
 
 
 @pytest.fixture
@@ -91,8 +92,8 @@ def test_measurement(method, monkeypatch, cost_tables):
         now[0] += times[len(calls)]
         calls.append((scores.size, relevance.size, len(rank_weights), len(offsets) - 1, options["n_threads"]))
 
-    monkeypatch.setattr(cost_tables, "time", SimpleNamespace(perf_counter=lambda: now[0]))
-    monkeypatch.setattr(plr, method, call)
+    monkeypatch.setattr(time, "process_time", lambda: now[0])
+    monkeypatch.setitem(ESTIMATORS, method, replace(ESTIMATORS[method], function=call))
     assert cost_tables.measure(method, 100, 7) == pytest.approx(1e9 * 0.01 / 40_000)
     assert calls == [(40_000, 40_000, 7, 400, 1)] * 3
 
