@@ -5,9 +5,9 @@
 The loop has the structure of the experiments of SIGIR 2022: batches of 256 queries, one call of PL_rank_3 for each
 query with relevant documents, a network of two hidden layers of 32 sigmoid units, and stochastic gradient descent (in
 PyTorch instead of TensorFlow). Lists have the lengths of MSLR-Web30k. The columns are seconds per epoch on one thread
-with PL-Rank-3 in NumPy, with ``plrank_fast.compat.sigir22``, and with one call for each batch; the speed-ups of the
-loop; and the gradient's share of the epoch after the change. The NumPy function is the reference implementation
-(``plrank_fast.reference``) or, with ``--original``, the published one, from a clone of its repository.
+with PL-Rank-3 in NumPy, with ``plrank_fast.compat.sigir22``, and with one call of ``pl_rank_3`` for each batch; the
+speed-ups of the loop; and the gradient's share of the epoch after the change. The NumPy function is the reference
+implementation (``plrank_fast.reference``) or, with ``--original``, the published one, from a clone of its repository.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ import importlib
 import itertools
 import sys
 import time
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -53,7 +52,7 @@ def epoch(data, network, optimizer, rank_weights, n_samples, function, batched=F
         values, labels = scores.detach().numpy()[:, 0].astype(np.float64), worth[rows]
         before = time.perf_counter()
         if batched:
-            weights = function(rank_weights, labels, values, n_samples=n_samples, offsets=offsets)
+            weights = function(values, labels, rank_weights, n_samples=n_samples, offsets=offsets, n_threads=1)
         else:
             weights = np.zeros(values.size)
             for query, (first, last) in enumerate(itertools.pairwise(offsets)):
@@ -80,8 +79,9 @@ def main():
     torch.set_num_threads(1)
     data = generate("mslr", arguments.queries, seed=0)
     before = published(arguments.original) if arguments.original else numpy_reference
-    ours = partial(sigir22.PL_rank_3, n_threads=1)
-    ways = {"before": (before, False), "after": (ours, False), "one call per batch": (ours, True)}
+    ways = {
+        "before": (before, False), "after": (sigir22.PL_rank_3, False), "one call per batch": (plr.pl_rank_3, True)
+    }  # fmt: skip
     print("| N | K | before | after | one call per batch | faster | faster, one call | share of the gradient after |")
     print("|---|---|---|---|---|---|---|---|")
     for n_samples in arguments.samples:

@@ -99,7 +99,7 @@ METRICS = (
 )  # fmt: skip
 LOG_PROBABILITIES = "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp"
 ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)} | {
-    "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "sampled_values",
+    "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "gumbel_scores",
 }  # fmt: skip
 MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks", "compat.sigir22", "data")
 OF_SCORES = {  # arguments with as many entries as scores or rankings have
@@ -118,7 +118,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "beyond": {"fit_strengths.rankings"},
     "True": {*ELEMENTWISE, "fit_strengths.reference"},
     "nan": {"empty"},
-    "None": {"offsets"},
+    "None": {"offsets", "cutoff"},
     "list": {*ARRAYS, "align_run.run", "align_run.qrels"},
     "an array": {*ARRAYS, "fit_strengths.weights"},
     "complex": {"fit_strengths.reference"},  # equal to the item 1

@@ -133,7 +133,7 @@ def raised(path):
 def test_what_computes_with_queries_leaves_errors_of_arguments_to_validation():
     """Only a second derivative, which autograd asks of PyTorch's loss, is no argument.
 
-    Mutants: ``rank_weights`` raises for a label; the shape of ``sampled_values`` checked in ``compat.sigir22``.
+    Mutants: ``rank_weights`` raises for a label; the shape of ``gumbel_scores`` checked in ``compat.sigir22``.
     """
     units = PYTHON[PYTHON.index("validation") + 1 : PYTHON.index("compat") + 1]
     files = [path for path in PACKAGE.rglob("*.py") if python_unit(path) in units]
