@@ -21,9 +21,9 @@ array([0.689, 0.631])
   ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
   ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``exposure_vjp``, ``scores_for_exposure``;
   ``PlackettLuce``, the distribution as an object;
-- metrics: ``expected_metric`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``average_precision``,
-  ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score;
-  ``ideal_dcg``, by which NDCG divides;
+- metrics: ``expected_metric`` and ``expected_average_precision`` of the policy; ``dcg``, ``ndcg``, ``precision``,
+  ``recall``, ``average_precision``, ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``,
+  ``average_relevance_position`` of the ranking by score; ``ideal_dcg``, by which NDCG divides;
 - rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
@@ -77,6 +77,7 @@ from plrank_fast.metrics import (
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
 from plrank_fast.probabilities import (
+    expected_average_precision,
     expected_metric,
     exposure,
     exposure_vjp,
@@ -108,6 +109,7 @@ __all__ = [
     "dcg",
     "dcg_weights",
     "err",
+    "expected_average_precision",
     "expected_metric",
     "exposure",
     "exposure_vjp",

@@ -69,6 +69,7 @@ CASES = {
     plr.expected_metric: [
         {}, {"noise": "normal"}, {"sigma": 0.05}, {"method": "sample", **DRAWN}, {"method": "sample", **GIVEN}
     ],
+    plr.expected_average_precision: [{}, {"cutoff": None, "gradient": True}],
     plr.value_and_gradient: [
         {"method": "exact"}, {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "pl_rank_cmc"}
     ],

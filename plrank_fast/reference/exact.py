@@ -14,6 +14,7 @@ from plrank_fast.reference.rankings import all_rankings, ranking_log_prob, ranki
 from plrank_fast.validation import FloatArray
 
 __all__ = [
+    "average_precision_by_trapezoid",
     "exact_by_enumeration", "exact_by_subsets", "exact_by_trapezoid", "exact_gradient", "exact_hessian_diagonal",
     "exact_hvp_by_trapezoid", "exact_normal_by_trapezoid", "expectation", "expected_average_precision",
 ]  # fmt: skip
@@ -35,7 +36,7 @@ def exact_hessian_diagonal(
 
 def chances_to_read_on(stop: ArrayLike | None, n_items: int) -> FloatArray:
     """Return one minus the probability with which a reader stops at each item, which is 0 if ``stop`` is None."""
-    return np.ones(n_items) if stop is None else 1.0 - np.asarray(stop, float)
+    return np.ones(n_items) if stop is None else 1.0 - np.asarray(stop)
 
 
 def expectation(
@@ -207,7 +208,7 @@ def exact_by_trapezoid(
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal by the trapezoid rule in ln t, which converges exponentially.
 
-    The scores may be complex, and then the results are.
+    The scores may be complex, and then the results are, and ``stop`` may be too.
     """
     scores = np.asarray(scores) * 1.0
     relevance = np.asarray(relevance, float)
@@ -236,6 +237,20 @@ def exact_hvp_by_trapezoid(
     moved = np.asarray(scores) + 1e-30j * np.asarray(vector)
     product: FloatArray = exact_by_trapezoid(moved, relevance, rank_weights, step)[1].imag / 1e-30
     return product
+
+
+def average_precision_by_trapezoid(
+    scores: FloatArray, relevance: FloatArray, cutoff: int, step: float = 0.02
+) -> tuple[float, FloatArray]:
+    """Compute the expected average precision and its gradient by `exact_by_trapezoid`.
+
+    A relevant document counts 1 for itself, and 1 for each relevant one before it: the derivative of the product of 1 +
+    epsilon over these, which is the chance to read on past documents with ``stop`` = -epsilon.
+    """
+    relevant = (relevance > 0) * 1.0
+    rank_weights = 1.0 / np.arange(1.0, cutoff + 1.0) / max(1.0, relevant.sum())
+    value, gradient, _ = exact_by_trapezoid(scores + 0j, relevant, rank_weights, step, stop=-1e-30j * relevant)
+    return float(value.real + value.imag / 1e-30), gradient.real + gradient.imag / 1e-30
 
 
 def exact_normal_by_trapezoid(

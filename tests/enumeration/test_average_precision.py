@@ -1,9 +1,30 @@
 """The expected average precision and its gradient, in every regime."""
 
+import itertools
+
 import numpy as np
 import pytest
 
+import plrank_fast as plr
 from plrank_fast import reference
+from problems import REGIMES, scores_of
+
+
+def over_bounds(scores, relevance, cutoff, rtol, best):
+    """Errors over their bounds: value alone, value with the gradient, gradient."""
+    found = np.count_nonzero(relevance > 0)
+    alone = plr.expected_average_precision(scores, relevance, cutoff, rtol=rtol)
+    value, gradient = plr.expected_average_precision(scores, relevance, cutoff, rtol=rtol, gradient=True)
+    largest = min(cutoff, found) / found
+    of_norm = np.linalg.norm(gradient - best[1]) / max(np.linalg.norm(best[1]), 1e-3 / found)
+    return np.array([abs(alone[0] - best[0]) / largest, abs(value[0] - best[0]) / largest, of_norm]) / rtol
+
+
+def relevant_documents(rng, n_docs, share):
+    """Relevance of both kinds, above and not above 0, at least one document of each."""
+    relevance = np.where(rng.random(n_docs) < share, rng.uniform(0.1, 3.0, n_docs), rng.choice([0.0, -1.0], n_docs))
+    relevance[:2] = 1.0, 0.0
+    return rng.permutation(relevance)
 
 
 class TestReference:
@@ -15,3 +36,156 @@ class TestReference:
         value, gradient = reference.expected_average_precision(np.log([1.0, 2.0]), np.array([1.0, 0.0]), 2)
         assert value == pytest.approx(2 / 3)
         np.testing.assert_allclose(gradient, [1 / 9, -1 / 9])
+
+    def test_trapezoid(self):
+        """Mutants: ``stop`` of the other sign; the imaginary part of the gradient left out."""
+        rng = np.random.default_rng(0)
+        for n_docs, cutoff in itertools.product(range(2, 7), range(1, 7)):
+            scores, relevance = 2.0 * rng.normal(size=n_docs), relevant_documents(rng, n_docs, 0.5)
+            best = reference.expected_average_precision(scores, relevance, cutoff)
+            got = reference.average_precision_by_trapezoid(scores, relevance, min(cutoff, n_docs), step=0.05)
+            np.testing.assert_allclose(got[0], best[0], rtol=0, atol=1e-12)
+            np.testing.assert_allclose(got[1], best[1], rtol=0, atol=1e-12)
+
+
+class TestEnumeration:
+    """All D! rankings at rtol = 1e-10.
+
+    Mutants: a relevant document counts those before it twice, or not itself; theta_K not taken off where every item is
+    placed; the relevant items that left before a panel not counted; each of the terms of ``divide_precision_upwards``
+    and ``divide_precision_downwards`` left out; a quartet with relevant and irrelevant items.
+    """
+
+    @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
+    @pytest.mark.parametrize("n_docs", [1, 2, 3, 4, 5, 6])
+    def test_every_cutoff(self, n_docs, spread):
+        rng = np.random.default_rng([n_docs, int(10 * spread)])
+        for cutoff, share in itertools.product(range(1, n_docs + 2), (0.0, 0.3, 0.7, 1.0)):
+            scores, relevance = spread * rng.normal(size=n_docs), (rng.random(n_docs) < share) * 1.0
+            value, gradient = reference.expected_average_precision(scores, relevance, cutoff)
+            got = plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-10, gradient=True)
+            np.testing.assert_allclose(got[0], value, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(got[1], gradient, rtol=0, atol=1e-10)
+            np.testing.assert_allclose(
+                plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-10), value, rtol=0, atol=1e-10
+            )
+
+
+class TestBound:
+    @pytest.mark.parametrize("regime", REGIMES)
+    def test_trapezoid(self, regime):
+        """Lists by division, series and power sums, bands and panels; few relevant documents and many.
+
+        Mutants: H or G of the small items left out; the factor i of P in their power sums, or in the series; the series
+        of relevant items for irrelevant ones.
+        """
+        rng = np.random.default_rng(REGIMES.index(regime))
+        for n_docs, cutoff in [(9, 4), (24, 10), (40, 33), (40, 40), (60, 3), (60, 1)]:
+            for share in (0.1, 0.6):
+                scores, relevance = scores_of(regime, rng, n_docs), relevant_documents(rng, n_docs, share)
+                best = reference.average_precision_by_trapezoid(scores, relevance, cutoff, step=0.05)
+                for rtol in (1e-3, 1e-6, 1e-10):
+                    assert (over_bounds(scores, relevance, cutoff, rtol, best) <= 1).all()
+
+    @pytest.mark.parametrize(
+        ("n_docs", "cutoff", "spread", "share"),
+        [(4000, 3, 1.0, 0.01), (900, 8, 3.0, 0.5), (2000, 10, 0.3, 0.1), (320, 10, 1.0, 0.9)],
+    )
+    def test_compressed_lists(self, n_docs, cutoff, spread, share):
+        """Light documents of long lists are interpolated.
+
+        Mutants: proxies that count by ``rho_mass``, with its factor w; irrelevant documents that get the derivative of
+        relevant ones.
+        """
+        rng = np.random.default_rng([n_docs, cutoff])
+        scores, relevance = spread * rng.normal(size=n_docs), relevant_documents(rng, n_docs, share)
+        best = reference.average_precision_by_trapezoid(scores, relevance, cutoff, step=0.1)
+        for rtol in (1e-3, 1e-6, 1e-10):
+            assert (over_bounds(scores, relevance, cutoff, rtol, best) <= 1).all()
+
+
+class TestKnownValues:
+    def test_one_relevant_document(self):
+        """Average precision is then the reciprocal rank, a sum over ranks. Mutant: divided by 1 + R."""
+        rng = np.random.default_rng(1)
+        for n_docs, cutoff in [(2, 1), (7, 3), (30, 30), (400, 10)]:
+            scores, relevance = rng.normal(size=n_docs), np.eye(n_docs)[n_docs // 2]
+            weights = 1.0 / np.arange(1.0, cutoff + 1.0)
+            value, gradient = plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-9, gradient=True)
+            options = {"method": "exact", "rtol": 1e-9}
+            best = plr.value_and_gradient(scores, relevance, weights, **options)
+            np.testing.assert_allclose(value, best[0], rtol=0, atol=2e-9)
+            np.testing.assert_allclose(gradient, best[1], rtol=0, atol=2e-9 * np.linalg.norm(best[1]))
+
+    def test_all_or_none_relevant(self):
+        """Mutants: the integral of a metric that all rankings share; ``empty`` left out."""
+        scores = np.random.default_rng(2).normal(size=9)
+        for cutoff in (1, 4, 9, 20):
+            value, gradient = plr.expected_average_precision(scores, np.ones(9), cutoff, gradient=True)
+            assert value == min(cutoff, 9) / 9
+            assert not gradient.any()
+        value, gradient = plr.expected_average_precision(scores, np.zeros(9), empty=0.25, gradient=True)
+        assert value == 0.25
+        assert not gradient.any()
+
+    def test_all_but_one(self):
+        """With K = D - 1, of two documents one is relevant at a time. Mutant: the last rank counts all the same."""
+        scores = np.array([0.3, -0.4])
+        value = plr.expected_average_precision(scores, [1.0, 0.0], 1, rtol=1e-10)[0]
+        assert value == pytest.approx(1 / (1 + np.exp(-0.7)), abs=1e-10)
+
+    @pytest.mark.parametrize("noise", [0.0, 1.0])
+    def test_scores_far_apart(self, noise):
+        """The ranking is then certain, or that of lists one after another: deterministic average precision.
+
+        Mutant: relevant documents of earlier panels not counted.
+        """
+        rng = np.random.default_rng(3)
+        for _ in range(20):
+            order = rng.permutation(40)
+            scores, relevance = 60.0 * order + noise * rng.normal(size=40), rng.integers(0, 2, 40)
+            for cutoff in (1, 7, 40, None):
+                value, gradient = plr.expected_average_precision(scores, relevance, cutoff, gradient=True)
+                np.testing.assert_allclose(value, plr.average_precision(scores, relevance, cutoff), rtol=0, atol=1e-9)
+                assert np.abs(gradient).max() < 1e-9
+
+
+class TestInvariants:
+    def test_sum_and_shift(self):
+        """Mutants: the value's derivative left out for irrelevant documents; scores not relative to the highest."""
+        rng = np.random.default_rng(4)
+        for n_docs, cutoff in [(5, 3), (30, 30), (300, 10), (3000, 5)]:
+            scores, relevance = rng.normal(size=n_docs), (rng.random(n_docs) < 0.2) * 1.0
+            relevance[0] = 1.0
+            _, gradient = plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-9, gradient=True)
+            assert abs(gradient.sum()) <= 1e-9 * np.linalg.norm(gradient) * np.sqrt(n_docs)
+            moved = plr.expected_average_precision(scores + 1e3, relevance, cutoff, rtol=1e-9, gradient=True)[1]
+            np.testing.assert_allclose(moved, gradient, rtol=0, atol=1e-9)
+            assert gradient[relevance > 0].sum() > 0
+
+    def test_relevance_counts_by_its_sign(self):
+        """Mutant: relevance as it is, in place of 0 and 1."""
+        rng = np.random.default_rng(5)
+        scores, relevance = rng.normal(size=20), relevant_documents(rng, 20, 0.5)
+        given, binary = (
+            plr.expected_average_precision(scores, each, 5, gradient=True) for each in (relevance, relevance > 0)
+        )
+        np.testing.assert_array_equal(given[0], binary[0])
+        np.testing.assert_array_equal(given[1], binary[1])
+
+    def test_a_hundred_thousand_documents(self):
+        """Against the mean over rankings: within five standard errors. Any mutant of compressed lists."""
+        rng, offsets = np.random.default_rng(6), [0, 100_000]
+        scores, relevance = rng.normal(size=100_000), (rng.random(100_000) < 0.02) * 1.0
+        scores[relevance > 0] += 2.0
+        value, gradient = plr.expected_average_precision(scores, relevance, 20, offsets=offsets, gradient=True)
+        rankings = plr.sample_rankings(scores, 4000, 20, offsets=offsets, rng=0)[0]
+        hits = relevance[rankings]
+        shown = (hits * np.cumsum(hits, axis=1) / np.arange(1, 21)).sum(axis=1) / relevance.sum()
+        assert abs(value[0] - shown.mean()) < 5 * shown.std() / np.sqrt(4000)
+        step = 1e-3 * rng.normal(size=100_000)
+        after, before = (
+            plr.expected_average_precision(scores + x, relevance, 20, offsets=offsets, rtol=1e-9)[0]
+            for x in (step, -step)
+        )
+        assert after - before == pytest.approx(2.0 * step @ gradient, rel=1e-4)

@@ -7,6 +7,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from plrank_fast._core.ranking.metrics cimport checked_cutoff
 from plrank_fast._core.runtime.arguments cimport (
     LARGEST_PLAIN_COUNT,
     NOT_TAKEN,
@@ -16,6 +17,7 @@ from plrank_fast._core.runtime.arguments cimport (
     checked_factor,
     checked_flag,
     checked_output,
+    checked_real,
     checked_threads,
     chosen,
     validation,
@@ -40,6 +42,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         double *gradient
         double *hessian
         const double *direction
+        int average_precision
         int exposure
         double *probabilities
         cancellation cancellation
@@ -165,6 +168,14 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     return raise_if_stopped()
 
 
+cdef int raise_if_missed(const double *missed, intp_t n_queries, double rtol) except -1:
+    cdef intp_t q
+    for q in range(n_queries):
+        if missed[q] > 0.0:
+            validation.tolerance_missed(q, missed[q], rtol)
+    return 0
+
+
 cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, object n_threads) except -1:
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
     batch.call = call
@@ -192,7 +203,7 @@ def expectations(
     cdef ExactCall call
     cdef CheckedBatch checked = checked_batch(
         scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets, n_threads)
-    cdef intp_t n_results = checked.n_items, q
+    cdef intp_t n_results = checked.n_items
     cdef double missed = 0.0
     cdef bint with_hessian = checked_flag(hessian, "hessian")
     if type(rtol) is not float or not SMALLEST_RTOL <= rtol < 1.0:
@@ -233,15 +244,52 @@ def expectations(
             ones.fill(1.0)
             call.queries.relevance = <const double *>data_of(ones)
         run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
-        for q in range(checked.n_queries):
-            if call.missed[q] > 0.0:
-                validation.tolerance_missed(q, call.missed[q], rtol)
+        raise_if_missed(call.missed, checked.n_queries, rtol)
     if with_hessian:
         result = checked.delivered(n_results, None)
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
     if value and gradient:
         return checked.delivered(n_results, None), slopes
     return checked.delivered(n_results, out)
+
+
+cdef void mark_relevant(const Queries *queries, intp_t n_queries, double empty, double *relevant, double *values):
+    """Set ``relevant`` to 1 for relevance above 0, else 0, and the values of queries without any to ``empty``."""
+    cdef intp_t q, j
+    cdef bint found
+    for q in range(n_queries):
+        found = False
+        for j in range(queries.offsets[q], queries.offsets[q + 1]):
+            relevant[j] = queries.relevance[j] > 0.0
+            found |= queries.relevance[j] > 0.0
+        if not found:
+            values[q] = empty
+
+
+def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient, n_threads):
+    """Compute the values (n_queries,) and, if it is asked for, the gradient (n_docs,). See the public function."""
+    cdef ExactCall call
+    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, "relevance", True)
+    cdef bint with_gradient = checked_flag(gradient, "gradient")
+    cdef double of_empty = checked_real(empty, "empty", or_nan=True)
+    if type(rtol) is not float or not SMALLEST_RTOL <= rtol < 1.0:
+        rtol = validation.relative_tolerance(rtol)
+    call.task = new_query(checked_cutoff(cutoff, checked.longest))
+    call.task.average_precision = True
+    call.task.rtol = rtol
+    n_threads = checked_threads(n_threads)
+    values, missed = zeros(checked.n_queries), zeros(checked.n_queries)
+    relevant, slopes = zeros(checked.n_items), zeros(checked.n_items)
+    call.queries = checked.queries
+    call.queries.relevance = <const double *>data_of(relevant)
+    call.value, call.missed = <double *>data_of(values), <double *>data_of(missed)
+    mark_relevant(&checked.queries, checked.n_queries, 0.0, <double *>data_of(relevant), call.value)
+    if with_gradient:
+        call.task.gradient = <double *>data_of(slopes)
+    run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
+    raise_if_missed(call.missed, checked.n_queries, rtol)
+    mark_relevant(&checked.queries, checked.n_queries, of_empty, <double *>data_of(relevant), call.value)
+    return (values, slopes) if with_gradient else values
 
 
 def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian):

@@ -194,12 +194,12 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_ra
     const summed_items relevant = {.count = middle - first, .odds = at->odds + first, .hazard = at->hazard + first,
                                    .w = items->w + first, .rho = items->rho + first};
     const summed_items irrelevant = {.count = last - middle, .odds = at->odds + middle};
-    intptr_t terms = add_power_sums(p, relevant, 1, law, coefficients);
-    const intptr_t all_terms = add_power_sums(p, irrelevant, 0, law, coefficients);
+    intptr_t terms = add_power_sums(p, relevant, 1, law, coefficients, at->s, at->b);
+    const intptr_t all_terms = add_power_sums(p, irrelevant, 0, law, coefficients, at->s, NULL);
     if (p->proxies.count) {
         const summed_items proxies = {.count = p->proxies.count, .odds = at->proxy_odds, .mass = p->proxies.mass,
                                       .rho_mass = p->proxies.rho_mass};
-        const intptr_t more = add_power_sums(p, proxies, 1, exponential_arrivals, coefficients);
+        const intptr_t more = add_power_sums(p, proxies, 1, exponential_arrivals, coefficients, at->s, at->b);
         terms = more > terms ? more : terms;
     }
     multiply_by_power_sums(at->P, at->s, terms > all_terms ? terms : all_terms, coefficients);

@@ -129,7 +129,7 @@ static int integrate_compressed(exact_problem *problem)
     lay_out_panel(problem, n);
     take_heavy(problem, first_octave);
     set_ranks(problem, D, 0, K, p->plan->accuracy);
-    order_items(n, problem->w, problem->rho, (uint16_t *)problem->key, &p->items);
+    order_items(n, problem->w, problem->rho, query->average_precision, (uint16_t *)problem->key, &p->items);
     place_proxies(problem->octaves, first_octave, &p->proxies);
     add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->nodes;

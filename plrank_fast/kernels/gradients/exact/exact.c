@@ -124,6 +124,42 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
     return problem->common * total_theta + last_theta * rho.total;
 }
 
+/* Do so for average precision. Its rank weights do not rise, so a change of a ranking by which no number of relevant
+ * items in the first k ranks changes by more than 1 changes the metric by at most the sum of the first R rank weights,
+ * R being the number of relevant items. That of the first k ranks is at most min(k, R), which bounds the integrands
+ * (docs/numerics.md). */
+static double describe_average_precision(exact_problem *problem, problem_shape *shape)
+{
+    const exact_query *query = problem->query;
+    const double D = (double)query->D;
+    const intptr_t K = query->K < query->D ? query->K : query->D;
+    find_ranges(problem);
+    const double R = sum_relevance(problem).total, most = smaller((double)K, R);
+    *shape = (problem_shape){.largest_rho = 1};
+    if (R == 0 || R == D) /* the same for all rankings */
+        return R == 0 ? 0 : (double)K / D;
+    const double last_theta = K == query->D ? 1 / D : 0;
+    double *theta = problem->theta, *bound = problem->most_theta;
+    double all = 0, mean = 0;
+    for (intptr_t m = 0; m <= K; m++) {
+        const double k = (double)(m + 1);
+        theta[m] = m < K ? (1 / k - last_theta) / R : 0;
+        bound[m] = theta[m] * smaller(k, R);
+        all += k <= R ? theta[m] : 0;
+        mean += theta[m] * (1 + 2 * (k - 1) * R / D);
+    }
+    for (intptr_t m = 0; m < K; m++) {
+        const double c = theta[m] - theta[m + 1], many = c * smaller((double)(m + 1), R);
+        problem->delta[m] = -c;
+        problem->most_delta[m] = bound[m + 1] - bound[m];
+        problem->moves[m] = larger(many, larger(fabs(theta[m + 1] - c), fabs(theta[m + 1] - many)));
+    }
+    problem->K = K == query->D ? K - 1 : K;
+    *shape = (problem_shape){.largest_theta = 1 / R, .largest_rho = 1, .variation = all, .range_of_rho = 1,
+                             .sum_theta = most / R, .mean_theta = mean / (double)K, .unit = all};
+    return last_theta * (R + 1) / 2;
+}
+
 /* Integrate the query, and repeat with more nodes while the errors may exceed the tolerance. */
 static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
 {
@@ -187,7 +223,8 @@ static void find_expectations(exact_query *query, void *memory)
     if (D == 0 || K <= 0)
         return;
     problem_shape shape;
-    query->value = describe_problem(&problem, &shape);
+    query->value = query->average_precision ? describe_average_precision(&problem, &shape)
+                                            : describe_problem(&problem, &shape);
     if (problem.K > 0 && shape.range_of_rho != 0 && shape.largest_theta != 0)
         integrate_query(&problem, &shape, query->value);
     if (query->inverse_sigma != 1)

@@ -47,6 +47,7 @@ typedef struct {
     double bits;                 /* a series stops when its ratio^i falls below 2^-bits */
     int divide_all;              /* too few items to share coefficients: divide for each of them */
     intptr_t most_coefficients;  /* that the workspace has room for: more than any band has */
+    double found;                /* for average precision: 1 and the relevant items that have left; else 0 */
 } rank_block;
 
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
@@ -65,10 +66,13 @@ typedef struct {
     lanes *hazard;              /* of each item, unless it is w at all times (law.h) */
     lanes *proxy_odds;
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
-    lanes *y, *c, *e;           /* coefficients of the series in r */
+    lanes *G;                   /* B, or for average precision B and Q */
+    lanes *y, *c, *e;           /* coefficients of the series in r, */
+    lanes *d;                   /* and c of irrelevant items */
     lanes *s, *b;               /* power sums */
     lanes *V, *W, *A;           /* for a product with the Hessian: coefficients, MARGIN zeros before them, */
     lanes *n, *f, *g, *h, *k;   /* and those of further series */
+    lanes *H, *counts;          /* for average precision: coefficients, and power sums of relevant items */
 } node_workspace;
 
 /* Derivatives of a proxy's items over w: plain + rho relevant. */

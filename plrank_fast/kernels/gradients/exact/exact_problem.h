@@ -22,7 +22,9 @@ typedef struct {
     range relevance;
     double common;                /* relevance that is subtracted from all items, which changes no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
-    double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences */
+    double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences; */
+    double *most_theta, *most_delta, *moves; /* for average precision: bounds (average_precision.h) */
+    double relevant_left;         /* relevant items that have left before the panel */
     tolerances tolerance;         /* of this attempt */
     double value;                 /* integral so far, */
     double error[INTEGRALS];      /* and bounds of the errors of the quadrature */
@@ -111,6 +113,9 @@ static void lay_out_ranks(exact_problem *problem, char **memory, intptr_t K)
     double **weights[] = {&problem->theta, &problem->delta, &problem->panel_theta, &problem->panel_delta};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         *weights[i] = carve_reals(memory, ranks);
+    double **bounds[] = {&problem->most_theta, &problem->most_delta, &problem->moves};
+    for (size_t i = 0; i < sizeof bounds / sizeof *bounds && problem->query->average_precision; i++)
+        *bounds[i] = carve_reals(memory, ranks);
 }
 
 static void lay_out_plans(exact_problem *problem, char **memory)
@@ -139,6 +144,14 @@ static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **mem
     lanes **more[] = {&at->V, &at->W, &at->A, &at->n, &at->f, &at->g, &at->h, &at->k};
     for (size_t i = 0; i < sizeof more / sizeof *more && problem->query->direction; i++)
         *more[i] = carve_vectors(memory, coefficients) + MARGIN;
+    at->G = at->B;
+    at->d = at->c;
+    if (problem->query->average_precision) {
+        at->G = carve_vectors(memory, coefficients) + MARGIN;
+        at->H = carve_vectors(memory, coefficients) + MARGIN;
+        at->d = carve_vectors(memory, coefficients);
+        at->counts = carve_vectors(memory, coefficients);
+    }
     if (problem->longest >= COMPRESSED_FROM)
         at->proxy_odds = carve_vectors(memory, MOST_PROXIES);
 }
@@ -149,7 +162,8 @@ static void lay_out_proxies(exact_problem *problem, char **memory)
     node_sums *sums = &problem->panel.sums;
     problem->octaves = carve(memory, blocks_of_list(problem->longest) * sizeof(octave_sums));
     problem->polynomials = carve(memory, sizeof(proxy_polynomials));
-    double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &problem->proxy_zeroth, &problem->proxy_first};
+    double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &proxies->counts, &problem->proxy_zeroth,
+                        &problem->proxy_first};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
         *reals[i] = carve_reals(memory, MOST_PROXIES);
     sums->proxy_gradient = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
@@ -242,7 +256,9 @@ static const double *with_margins(double *to, const double *from, intptr_t K)
 /* Set the panel's ranks: K ranks after the first `arrived`, for n items, and the accuracy of the panel's plan. */
 static void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intptr_t K, double accuracy)
 {
-    if (problem->query->direction) /* divisions by three factors in turn enlarge errors by about K^2 / 2 more */
+    const int average_precision = problem->query->average_precision;
+    /* divisions by three factors in turn enlarge errors by about K^2 / 2 more */
+    if (problem->query->direction || average_precision)
         accuracy /= (double)((K + 1) * (K + 1));
     problem->panel.ranks = (rank_block){
         .K = K,
@@ -253,6 +269,7 @@ static void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intp
         .bits = 11 - log2(accuracy),
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),
+        .found = average_precision ? 1 + problem->relevant_left : 0,
     };
 }
 
@@ -262,11 +279,14 @@ static panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived
     const int derivatives = problem->tolerance.derivatives, exposure = problem->query->exposure;
     if (problem->query->probabilities)
         return (panel_gains){.K = K, .sum_theta = 1};
-    const double *theta = problem->theta + arrived;
+    const int counts = problem->query->average_precision;
+    const double *theta = (counts ? problem->most_theta : problem->theta) + arrived;
+    const double *delta = (counts ? problem->most_delta : problem->delta) + arrived;
+    const double *moves = counts ? problem->moves + arrived : NULL;
     double sum = 0;
     for (intptr_t k = 0; k < K; k++)
         sum += fabs(theta[k]);
-    return (panel_gains){K, theta, problem->delta + arrived, sum, derivatives, exposure, problem->tolerance.product};
+    return (panel_gains){K, theta, delta, moves, sum, derivatives, exposure, problem->tolerance.product};
 }
 
 /* Return the errors allowed in the next plan of the attempt. Those of the value add up over the plans: each may take

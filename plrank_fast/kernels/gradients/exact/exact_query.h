@@ -14,6 +14,7 @@ typedef struct {
     int law;                    /* of arrival (law.h), 0 for Gumbel noise */
     double *gradient, *hessian; /* (D,), either may be NULL */
     const double *direction;    /* (D,) of magnitude 1 or less, or NULL: `hessian` is then the product with it */
+    int average_precision;      /* in place of the metric of rank_weights, which is NULL; relevance is 0 or 1 */
     int exposure;               /* whether `gradient` is by relevance (then all 1) and not by scores: the exposure */
     double *probabilities;      /* (D, K), in place of the above; relevance and rank_weights are then unused */
     cancellation cancellation;

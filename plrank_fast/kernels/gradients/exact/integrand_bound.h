@@ -33,6 +33,7 @@ enum { OF_VALUE, OF_GRADIENT, OF_HESSIAN, INTEGRALS };
 typedef struct {
     intptr_t K;
     const double *theta, *delta; /* NULL for rank probabilities: the value then bounds a column of them */
+    const double *moves;         /* in place of delta for pairs of items; NULL if it is that (average_precision.h) */
     double sum_theta;            /* of magnitudes */
     int derivatives;             /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
     int exposure;                /* whether derivatives are by relevance */
@@ -147,6 +148,7 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
     lanes open = zero; /* the probabilities of all numbers so far */
     for (intptr_t k = 1; k <= gains->K; k++) {
         const double weight = fabs(k < gains->K ? gains->delta[k - 1] : gains->theta[k - 1]);
+        const double moves = gains->moves ? gains->moves[k - 1] : weight;
         const lanes above = (double)(k - 1 - product) - mean, below = (product ? -4.0 : -2.0) - above;
         const lanes d = vec_max_f64(vec_max_f64(below, above), zero), bernstein = variance + d * (1.0 / 3);
         const lanes s = vec_select(below > zero, vec_min_f64(bernstein, mean), bernstein);
@@ -155,7 +157,7 @@ PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
                            largest_chance(sums->variance * vec_rough_exp2(-M_LOG2E * tilt), product);
         open += next;
         all.open += weight * vec_min_f64(open, vec_all(1));
-        all.next += weight * next;
+        all.next += moves * next;
     }
     return all;
 }

@@ -31,11 +31,17 @@ static inline int64_t quarter_octave(double w)
     return word < CLASSES - 1 ? word : CLASSES - 1;
 }
 
-/* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight;
- * `key` has room for n numbers. */
-static void order_items(intptr_t n, const double *w, const double *rho, uint16_t *key, item_block *items)
+/* Return the places of the quartets of n items. */
+static inline intptr_t whole_quartets(intptr_t n)
 {
-    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES;
+    return (n + QUARTET - 1) / QUARTET * QUARTET;
+}
+
+/* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight;
+ * `key` has room for n numbers. With `apart`, no quartet has relevant and irrelevant items. */
+static void order_items(intptr_t n, const double *w, const double *rho, int apart, uint16_t *key, item_block *items)
+{
+    intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES, n_relevant = 0;
     int64_t lightest = 0;
     for (intptr_t j = 0; j < n; j++) {
         const int64_t k = quarter_octave(w[j]);
@@ -43,15 +49,17 @@ static void order_items(intptr_t n, const double *w, const double *rho, uint16_t
         lightest = k > lightest ? k : lightest;
         key[j] = (uint16_t)(k + CLASSES * is_relevant);
         counts[key[j]]++;
+        n_relevant += is_relevant;
     }
-    const intptr_t total = (n + QUARTET - 1) / QUARTET * QUARTET;
+    const intptr_t first = apart ? whole_quartets(n_relevant) : 0;
+    const intptr_t total = first + whole_quartets(apart ? n - n_relevant : n);
     intptr_t front = 0, back = total;
     for (int64_t k = 0; k <= lightest; k++) { /* turn counts into places, heavy classes outermost */
-        const intptr_t n_relevant = relevant[k];
+        const intptr_t relevant_here = relevant[k];
         back -= irrelevant[k];
         irrelevant[k] = back;
         relevant[k] = front;
-        front += n_relevant;
+        front += relevant_here;
     }
     for (intptr_t j = front; j < back; j++) {
         items->item[j] = -1;

@@ -4,9 +4,9 @@
 
 #include "gradients/exact/exact_panel.h"
 
-/* Requested outputs: the value alone, the exposure or gradient too, or also the Hessian diagonal or a product
- * of the Hessian (hessian_product.h). */
-typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, HESSIAN, PRODUCT } integrands;
+/* Requested outputs: the value alone, the exposure or gradient too, that of average precision (average_precision.h),
+ * or also the Hessian diagonal or a product of the Hessian (hessian_product.h). */
+typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, PRECISION, HESSIAN, PRODUCT } integrands;
 
 /* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y. */
 PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY, lanes qX, const int relevant,

@@ -10,6 +10,7 @@
 
 #include <math.h>
 
+#include "gradients/exact/average_precision.h"
 #include "gradients/exact/item_integrand.h"
 
 /* Return the largest odds for upward divisions, in a group whose least odds are `first`, at the first node, and whose
@@ -26,7 +27,7 @@ PLR_INLINE double division_border(const panel *p, intptr_t high, double first, d
 PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a,
                                const int relevant, lanes *qY, lanes *qX)
 {
-    const lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    const lanes *restrict P = p->at.P, *restrict B = relevant ? p->at.B : p->at.G;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     lanes x[QUARTET] = {{0}}, v[QUARTET] = {{0}};
     for (intptr_t m = node->low; m < node->top; m++)
@@ -46,7 +47,7 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
 PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
                                  const int relevant, lanes *qY, lanes *qX)
 {
-    const lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    const lanes *restrict P = p->at.P, *restrict B = relevant ? p->at.B : p->at.G;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     const intptr_t K = p->ranks.K, last = node->low > 1 ? node->low : 1;
     lanes u[QUARTET] = {{0}}, v[QUARTET] = {{0}}, Y[QUARTET] = {{0}}, X[QUARTET] = {{0}}, as[QUARTET];
@@ -102,7 +103,10 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     if (upwards) {
         for (int n = 0; n < QUARTET; n++)
             s[n] = vec_keep(early[n], r[n]);
-        divide_upwards(p, node, s, a, relevant, qY, qX);
+        if (relevant && wanted == PRECISION)
+            divide_precision_upwards(p, node, s, a, qY, qX);
+        else
+            divide_upwards(p, node, s, a, relevant, qY, qX);
         for (int n = 0; n < QUARTET && downwards; n++) {
             qY[n] = vec_keep(early[n], qY[n]);
             qX[n] = vec_keep(early[n], qX[n]);
@@ -111,7 +115,10 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     if (downwards) {
         for (int n = 0; n < QUARTET; n++)
             s[n] = vec_select(early[n], zero, 1.0 / r[n]);
-        divide_downwards(p, node, s, a, relevant, qY, qX);
+        if (relevant && wanted == PRECISION)
+            divide_precision_downwards(p, node, s, a, qY, qX);
+        else
+            divide_downwards(p, node, s, a, relevant, qY, qX);
     }
     for (int n = 0; n < QUARTET; n++)
         add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, law);

@@ -57,7 +57,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
 PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, const int relevant,
                                 lanes *Y, lanes *C, lanes *E)
 {
-    const lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
+    const lanes *y = p->at.y, *c = relevant ? p->at.c : p->at.d, *e = p->at.e;
     for (int n = 0; n < QUARTET; n++) {
         Y[n] = y[terms - 1];
         C[n] = c[terms - 1];
@@ -103,13 +103,16 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
     const lanes t = node->factor, dt = node->weight;
     for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
         const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.proxy_odds + j));
-        lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
+        lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET], plain[QUARTET], unused[QUARTET];
         for (int n = 0; n < QUARTET; n++)
             z[n] = -p->at.proxy_odds[j + n];
         evaluate_series(p, terms, z, 1, Y, C, E);
+        memcpy(plain, C, sizeof plain);
+        if (p->at.d != p->at.c)
+            evaluate_series(p, terms, z, 0, unused, plain, unused);
         for (int n = 0; n < QUARTET; n++) {
-            const lanes x = p->proxies.w[j + n] * t;
-            add_to_proxy(&sums->proxy_gradient[j + n], dt * t * C[n], dt * ((1.0 - x) * Y[n] - x * E[n]));
+            const lanes x = p->proxies.w[j + n] * t, more = t * (C[n] - plain[n]);
+            add_to_proxy(&sums->proxy_gradient[j + n], dt * t * plain[n], dt * ((1.0 - x) * Y[n] - x * E[n] + more));
             if (wanted == HESSIAN)
                 add_to_proxy(&sums->proxy_hessian[j + n], dt * t * (1.0 - x) * C[n],
                              dt * (((1.0 - x) * (1.0 - x) - x) * Y[n] - (1.0 - x) * x * E[n]));

@@ -35,7 +35,8 @@ typedef struct {
 /* The proxies of the octaves from the first on: a multiple of 8, usually none. */
 typedef struct {
     intptr_t count;
-    double *w, *mass, *rho_mass;     /* rho_mass includes the factor w */
+    double *w, *mass, *rho_mass;     /* rho_mass includes the factor w, */
+    double *counts;                  /* and these do not */
     double weight;                   /* sum of w over the items they replace */
     int first_octave, first_proxy[OCTAVES]; /* of each octave, -1 for empty ones */
 } proxy_items;
@@ -198,6 +199,7 @@ static void place_proxies(const octave_sums *sums, int first_octave, proxy_items
             proxies->w[n] = ldexp(proxy_mantissa[c], -octave);
             proxies->mass[n] = sum_moments(lagrange[c] * plain);
             proxies->rho_mass[n] = sum_moments(lagrange[c] * relevant);
+            proxies->counts[n] = proxies->rho_mass[n] / proxies->w[n];
             n++;
         }
     }

@@ -53,19 +53,24 @@ static void prepare_nodes(node_task *task, int i)
     panel *p = task->p;
     node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
     found.factor = task->wanted == EXPOSURE ? (lanes){0} : found.time;
-    find_arrivals(p, &found);
+    if (p->ranks.found > 0)
+        precision_arrivals(p, &found);
+    else
+        find_arrivals(p, &found);
     node_vector here = found; /* a copy that cannot be aliased */
     const intptr_t K = p->ranks.K;
     lanes value = {0};
     if (here.low < K) {
         for (intptr_t m = here.low; m < K && m < here.high; m++)
-            value += p->ranks.theta[m] * p->at.B[m];
+            value += p->ranks.theta[m] * p->at.G[m];
         if (p->ranks.divide_all) {
             here.light_begin = here.light_end = 0;
             here.light_odds = -1;
         }
         if (task->wanted == PRODUCT)
             prepare_product(p, &here);
+        else if (task->wanted == PRECISION)
+            find_precision_series(p, &here, longest_series(p, &here));
         else if (task->wanted != VALUE_ALONE)
             find_series(p, &here, longest_series(p, &here));
     }
@@ -91,6 +96,8 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
         return;
     if (task->wanted == PRODUCT)
         add_product(p, &here, begin, end);
+    else if (task->wanted == PRECISION)
+        add_items(p, &here, begin, end, PRECISION, exponential_arrivals);
     else if (task->wanted == HESSIAN)
         FOR_LAW(task->law, add_items(p, &here, begin, end, HESSIAN, LAW))
     else
@@ -182,8 +189,9 @@ static integrands integrands_wanted(const exact_query *query)
     return query->exposure    ? EXPOSURE
            : query->direction ? PRODUCT
            : query->hessian   ? HESSIAN
-           : query->gradient  ? GRADIENT
-                              : VALUE_ALONE;
+           : !query->gradient ? VALUE_ALONE
+           : query->average_precision ? PRECISION
+                                      : GRADIENT;
 }
 
 /* Call these in order: clear the sums, add the integrands at the nodes of the panel's plan, and add the sums to the

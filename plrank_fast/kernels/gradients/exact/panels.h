@@ -51,7 +51,7 @@ static int integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived,
         problem->f[j] = -INFINITY;
     for (intptr_t j = 0; j < n; j += PLR_LANES)
         vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
-    order_items(n, problem->w, problem->rho, (uint16_t *)problem->key, &p->items);
+    order_items(n, problem->w, problem->rho, query->average_precision, (uint16_t *)problem->key, &p->items);
     complete_items(problem, &p->items);
     clear_sums(p, query);
     for (int piece = 0; piece < p->plan->pieces; piece++) {
@@ -139,6 +139,8 @@ static void integrate_between_cuts(exact_problem *problem)
         count_items(problem, n, problem->f[n - 1]);
         if (integrate_panel(problem, n, arrived, from, until, next >= K))
             return;
+        for (intptr_t i = 0; i < next - arrived; i++)
+            problem->relevant_left += problem->rho[i];
     }
 }
 
@@ -148,6 +150,7 @@ static void integrate(exact_problem *problem)
 {
     const exact_query *query = problem->query;
     const double span = (problem->highest - problem->lowest) * query->inverse_sigma;
+    problem->relevant_left = 0;
     if (integrate_compressed(problem))
         return;
     int gaps = !(span < WIDEST);

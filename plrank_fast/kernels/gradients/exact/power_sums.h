@@ -13,12 +13,11 @@ typedef struct {
     const double *w, *rho, *mass, *rho_mass;
 } summed_items;
 
-/* Add s_i = sum mass (-r)^i and, for relevant items, b_i = sum share (-r)^i; returns the number of terms that
- * matter. */
-PLR_INLINE intptr_t add_power_sums(panel *p, const summed_items items, const int relevant, const int law,
-                                   intptr_t most)
+/* Add power_sum_i = sum mass (-r)^i and, for relevant items, share_sum_i = sum share (-r)^i; returns the number of
+ * terms that matter. */
+PLR_INLINE intptr_t add_power_sums(const panel *p, const summed_items items, const int relevant, const int law,
+                                   intptr_t most, lanes *power_sum, lanes *share_sum)
 {
-    lanes *const power_sum = p->at.s, *const share_sum = p->at.b;
     intptr_t longest = 1;
     for (intptr_t j = 0; j < items.count; j += QUARTET) {
         const intptr_t terms = series_terms(largest_of_quartet(items.odds + j), p->ranks.bits, most);
