@@ -28,6 +28,7 @@ cdef enum:  # status
     PLRANK_BAD_SIGMA = -14
     PLRANK_BAD_RANKINGS = -15
     PLRANK_RTOL_NOT_HELD = -16
+    PLRANK_BAD_STOP = -17
 
 cdef enum:  # sampler
     PLRANK_AUTO = 0
@@ -108,4 +109,11 @@ cdef int64_t plrank_bucket_log_prob_workspace(int64_t n_items) noexcept nogil
 cdef int32_t plrank_bucket_log_prob(
     const double *scores, int64_t n_items, const int32_t *buckets, double *log_prob, double *gradient,
     double *hessian, void *workspace, int64_t workspace_size
+) noexcept nogil
+
+cdef int64_t plrank_pl_rank_exact_stop_workspace(int64_t n_items, int64_t cutoff) noexcept nogil
+cdef int32_t plrank_pl_rank_exact_stop(
+    const double *scores, const double *relevance, const double *stop, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, double rtol, double *value, double *gradient, double *hessian, void *workspace,
+    int64_t workspace_size
 ) noexcept nogil

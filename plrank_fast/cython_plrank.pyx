@@ -47,7 +47,8 @@ cdef extern from *:
         F(pl_rank_3_workspace) F(pl_rank_3) F(pl_rank_cmc_workspace) F(pl_rank_cmc)                                    \
         F(pl_rank_exact_workspace) F(pl_rank_exact) F(rank_probabilities_workspace) F(rank_probabilities)              \
         F(stochastic_rank_workspace) F(stochastic_rank) F(dcg_workspace) F(dcg)                                        \
-        F(bucket_log_prob_workspace) F(bucket_log_prob)
+        F(bucket_log_prob_workspace) F(bucket_log_prob)                                                                \
+        F(pl_rank_exact_stop_workspace) F(pl_rank_exact_stop)
     #define PLR_DECLARE(name) static __typeof__(*((plrank_api *)0)->name) PLR_NAME(name);
     #define PLR_FILL(name) .name = PLR_NAME(name),
     #define PLR_NAME(name) __pyx_f_11plrank_fast_13cython_plrank_plrank_##name
@@ -107,6 +108,16 @@ cdef inline int32_t check_metric(
         return PLRANK_BAD_RELEVANCE
     if not are_finite(rank_weights, cutoff) or not are_within_limits(rank_weights, min(cutoff, n_items)):
         return PLRANK_BAD_RANK_WEIGHTS
+    return PLRANK_OK
+
+
+cdef inline int32_t check_stop(const double *stop, int64_t n_items) noexcept nogil:
+    cdef int64_t i
+    if check_array(stop, n_items) != PLRANK_OK:
+        return PLRANK_NULL_POINTER
+    for i in range(n_items):
+        if not 0.0 <= stop[i] <= 1.0:
+            return PLRANK_BAD_STOP
     return PLRANK_OK
 
 
@@ -177,7 +188,7 @@ cdef inline void negate(double *values, int64_t n) noexcept nogil:
 
 ctypedef const char *text
 
-cdef text[17] MESSAGES = [  # of statuses 0, -1, -2, ...
+cdef text[18] MESSAGES = [  # of statuses 0, -1, -2, ...
     "success",
     "a pointer is NULL that must not be",
     "n_items must be 0 to 2**31 - 1",
@@ -195,11 +206,12 @@ cdef text[17] MESSAGES = [  # of statuses 0, -1, -2, ...
     "sigma must be from 2**-200 to 2**200",
     "rankings must reach the cutoff and hold items of the query, none of them twice",
     "rtol could not be held: ask for a larger one",
+    "stop must be from 0 to 1",
 ]
 
 
 cdef const char *plrank_strerror(int32_t status) noexcept nogil:
-    if PLRANK_RTOL_NOT_HELD <= status <= PLRANK_OK:
+    if PLRANK_BAD_STOP <= status <= PLRANK_OK:
         return MESSAGES[-status]
     return "unknown status"
 
@@ -484,10 +496,12 @@ cdef int64_t plrank_pl_rank_exact_workspace(int64_t n_items, int64_t cutoff) noe
     return with_alignment(exact_workspace(n_items, cutoff, False))
 
 
-cdef int32_t plrank_pl_rank_exact(
-    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
-    double rtol, double *value, double *gradient, double *hessian, void *workspace, int64_t workspace_size
+cdef int32_t exact(
+    const double *scores, const double *relevance, const double *stop, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, double rtol, double *value, double *gradient, double *hessian, void *workspace,
+    int64_t workspace_size
 ) noexcept nogil:
+    """``stop`` may be NULL."""
     cdef int64_t needed = plrank_pl_rank_exact_workspace(n_items, cutoff)
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed)
@@ -501,12 +515,37 @@ cdef int32_t plrank_pl_rank_exact(
         return PLRANK_BAD_RTOL
     if needed > 0:
         held = solve(
-            scores, relevance, n_items, rank_weights, cutoff, rtol, gradient, hessian, value, aligned_memory(workspace))
+            scores, relevance, stop, n_items, rank_weights, cutoff, rtol, gradient, hessian, value,
+            aligned_memory(workspace))
         return PLRANK_OK if held else PLRANK_RTOL_NOT_HELD
     clear(value, 1)
     clear(gradient, n_items)
     clear(hessian, n_items)
     return PLRANK_OK
+
+
+cdef int32_t plrank_pl_rank_exact(
+    const double *scores, const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff,
+    double rtol, double *value, double *gradient, double *hessian, void *workspace, int64_t workspace_size
+) noexcept nogil:
+    return exact(
+        scores, relevance, NULL, n_items, rank_weights, cutoff, rtol, value, gradient, hessian, workspace,
+        workspace_size)
+
+
+cdef int64_t plrank_pl_rank_exact_stop_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
+    return plrank_pl_rank_exact_workspace(n_items, cutoff)
+
+
+cdef int32_t plrank_pl_rank_exact_stop(
+    const double *scores, const double *relevance, const double *stop, int64_t n_items, const double *rank_weights,
+    int64_t cutoff, double rtol, double *value, double *gradient, double *hessian, void *workspace,
+    int64_t workspace_size
+) noexcept nogil:
+    cdef int32_t status = check_sizes(n_items, cutoff, 1) or check_stop(stop, n_items)
+    return status or exact(
+        scores, relevance, stop, n_items, rank_weights, cutoff, rtol, value, gradient, hessian, workspace,
+        workspace_size)
 
 
 cdef int64_t plrank_rank_probabilities_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:

@@ -24,6 +24,7 @@ def expected_metric(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
+    stop: ArrayLike | None = None,
     method: validation.ExpectationMethod = "exact",
     rtol: float = 1e-6,
     noise: validation.Noise = "gumbel",
@@ -38,6 +39,8 @@ def expected_metric(
 ) -> FloatArray:
     """Compute the expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
 
+    With ``stop``, each document counts as often as a reader comes to it (see ``pl_rank_exact``).
+
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
@@ -49,9 +52,12 @@ def expected_metric(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    stop : array_like, shape (n_docs,), optional
+        Probability with which a reader who has come to a document stops there, from 0 to 1; None is 0. See the notes of
+        ``pl_rank_exact`` for the metrics that it expresses.
     method : {"exact", "sample"}
-        "exact": quadrature, which takes ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings, which
-        takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
+        "exact": quadrature, which takes ``stop``, ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings,
+        which takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
     rtol : float
         The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
     noise : {"gumbel", "normal"}
@@ -92,10 +98,11 @@ def expected_metric(
     """
     if type(method) is str and method == "exact" and rankings is None:
         return _exact.expectations(
-            scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False
+            scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False, stop=stop
         )
     validation.choice(method, "method", METHODS)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
+    validation.goes_with(stop, "stop", method == "exact", "method='exact'")
     validation.relative_tolerance(rtol)
     validation.choice(noise, "noise", _exact.NOISE_NAMES)
     sigma = validation.factor(sigma, "sigma")

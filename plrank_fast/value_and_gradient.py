@@ -20,6 +20,7 @@ def value_and_gradient(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
+    stop: ArrayLike | None = None,
     method: validation.Method = "auto",
     rtol: float = 1e-6,
     n_samples: int | None = None,
@@ -40,6 +41,9 @@ def value_and_gradient(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    stop : array_like, shape (n_docs,), optional
+        Probability with which a reader who has come to a document stops there, from 0 to 1; None is 0. See the notes of
+        ``pl_rank_exact`` for the metrics that it expresses.
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
@@ -66,8 +70,8 @@ def value_and_gradient(
 
     Notes
     -----
-    The exact method computes both in one pass. Sampled methods draw their rankings a second time for the
-    value, which is faster than storing them.
+    The exact method computes both in one pass, and is the only one that takes ``stop``, so that "auto" chooses it then.
+    Sampled methods draw their rankings a second time for the value, which is faster than storing them.
 
     Examples
     --------
@@ -79,7 +83,9 @@ def value_and_gradient(
     plain = type(method) is str and type(first_query) is int and n_samples is rng is None
     if not (plain and method in ("exact", EXACT) and first_query == 0):
         offsets = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
-        method = resolve_method(method, offsets, validation.weights_of_ranks(rank_weights, offsets).shape[1])
+        cutoff = validation.weights_of_ranks(rank_weights, offsets).shape[1]
+        method = resolve_method(EXACT if stop is not None and method == "auto" else method, offsets, cutoff)
+        validation.goes_with(stop, "stop", method == EXACT, f"method={EXACT!r}")
         validation.relative_tolerance(rtol)
         if n_samples is not None:
             n_samples = validation.count(n_samples, "n_samples", 1)
@@ -87,7 +93,7 @@ def value_and_gradient(
         validation.count(first_query, "first_query", 0)
     if method in ("exact", EXACT):
         return _exact.expectations(
-            scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True
+            scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True, stop=stop
         )
     options: dict[str, Any] = {"offsets": offsets, "n_threads": validation.threads(n_threads)}
     options |= {"n_samples": n_samples or ESTIMATORS[method].n_samples, "first_query": first_query}

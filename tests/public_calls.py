@@ -37,6 +37,11 @@ def of_each_ranking(numbers):
     return lambda values: numbers if values["offsets"] is None else np.tile(numbers, (len(values["offsets"]) - 1, 1))
 
 
+def chances_to_stop(values):
+    """Some 0, some 1, others between."""
+    return np.clip(values["labels"] - 0.5, 0.0, 1.0)
+
+
 def ones_of_queries(values):
     return np.ones(1 if values["offsets"] is None else len(values["offsets"]) - 1)
 
@@ -65,13 +70,18 @@ CASES = {
     ],
     plr.placement_policy_gradient: [DRAWN, {**DRAWN, "baseline": True}, {**GIVEN, "baseline": True}],
     plr.stochastic_rank: [DRAWN, {**DRAWN, "noise": "normal", "sigma": 0.5}],
-    plr.pl_rank_exact: [{}, {"hessian": True}, {"noise": "normal"}, {"sigma": 0.05}, {"sigma": 1e-3, "hessian": True}],
+    plr.pl_rank_exact: [
+        {}, {"hessian": True}, {"noise": "normal"}, {"sigma": 0.05}, {"sigma": 1e-3, "hessian": True},
+        {"stop": chances_to_stop, "hessian": True}, {"stop": chances_to_stop, "noise": "normal"},
+    ],
     plr.expected_metric: [
-        {}, {"noise": "normal"}, {"sigma": 0.05}, {"method": "sample", **DRAWN}, {"method": "sample", **GIVEN}
+        {}, {"noise": "normal"}, {"sigma": 0.05}, {"stop": chances_to_stop},
+        {"method": "sample", **DRAWN}, {"method": "sample", **GIVEN},
     ],
     plr.expected_average_precision: [{}, {"cutoff": None, "gradient": True}],
     plr.value_and_gradient: [
-        {"method": "exact"}, {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "pl_rank_cmc"}
+        {"method": "exact"}, {"stop": chances_to_stop},
+        {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "pl_rank_cmc"},
     ],
     plr.rank_probabilities: [{}],
     plr.exposure: [{}],

@@ -40,7 +40,8 @@ enum { /* status */
     PLRANK_BAD_NOISE = -13,
     PLRANK_BAD_SIGMA = -14,
     PLRANK_BAD_RANKINGS = -15,
-    PLRANK_RTOL_NOT_HELD = -16 /* the outputs are written, but miss the requested tolerance */
+    PLRANK_RTOL_NOT_HELD = -16, /* the outputs are written, but miss the requested tolerance */
+    PLRANK_BAD_STOP = -17
 };
 
 enum { /* sampler */
@@ -134,6 +135,12 @@ typedef struct plrank_api {
     int64_t (*bucket_log_prob_workspace)(int64_t n_items);
     int32_t (*bucket_log_prob)(const double *scores, int64_t n_items, const int32_t *buckets, double *log_prob,
                                double *gradient, double *hessian, void *workspace, int64_t workspace_size);
+
+    /* pl_rank_exact for readers who stop at each item with the probability stop (n_items,). */
+    int64_t (*pl_rank_exact_stop_workspace)(int64_t n_items, int64_t cutoff);
+    int32_t (*pl_rank_exact_stop)(const double *scores, const double *relevance, const double *stop, int64_t n_items,
+                                  const double *rank_weights, int64_t cutoff, double rtol, double *value,
+                                  double *gradient, double *hessian, void *workspace, int64_t workspace_size);
 } plrank_api;
 
 /* ---------------------------------------------------------------------------------------------- end of declarations */

@@ -224,6 +224,11 @@ def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray
     return within_limits(within(array, name, 0.0, np.inf), name)
 
 
+def chances_to_stop(stop: ArrayLike, n_docs: int) -> FloatArray:
+    """Return the probability with which a reader stops at each document."""
+    return within(one_entry_each(real_array(stop, "stop"), "stop", n_docs, "documents"), "stop", 0.0, 1.0)
+
+
 def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
     """Check an output array: float64, of the right shape, writeable, each entry with memory of its own."""
     if out is None:

@@ -41,10 +41,16 @@ class Attack:
 
 
 def exact_gradients(
-    problem: Problem, prefix: str, gradient: np.ndarray, hessian: np.ndarray, *, noise: str = "gumbel"
+    problem: Problem,
+    prefix: str,
+    gradient: np.ndarray,
+    hessian: np.ndarray,
+    *,
+    noise: str = "gumbel",
+    stop: np.ndarray | None = None,
 ) -> Ratios:
     """Gradient alone and with the Hessian diagonal, and that diagonal."""
-    options = {"rtol": problem.rtol, "noise": noise, "sigma": problem.sigma, "n_threads": 1}
+    options = {"rtol": problem.rtol, "noise": noise, "sigma": problem.sigma, "stop": stop, "n_threads": 1}
     of_score = problem.exponents[2] - problem.exponents[0] - problem.exponents[1]
     alone = plr.pl_rank_exact(*problem.passed(), **options)
     beside, diagonal = plr.pl_rank_exact(*problem.passed(), hessian=True, **options)
@@ -55,23 +61,24 @@ def exact_gradients(
     }
 
 
-def exact_expectations(problem: Problem, *, noise: str = "gumbel", finer: bool = False) -> Ratios:
+def exact_expectations(
+    problem: Problem, *, noise: str = "gumbel", stop: np.ndarray | None = None, finer: bool = False
+) -> Ratios:
     """Gradient, Hessian diagonal and value by quadrature, for either noise."""
+    plain = problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs]
     if finer and noise == "gumbel" and problem.n_docs <= MOST_IN_SUBSETS:
-        best = reference.exact_by_subsets(problem.scores, problem.relevance, problem.rank_weights)
+        best = reference.exact_by_subsets(*plain, stop)
     else:
-        best = trapezoid_reference.expectations(
-            problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs], noise=noise, finer=finer
-        )
+        best = trapezoid_reference.expectations(*plain, noise=noise, stop=stop, finer=finer)
     value, gradient, hessian = best
     unit = -problem.exponents[0] - problem.exponents[1]
-    prefix = "normal " if noise == "normal" else ""
-    ratios = exact_gradients(problem, prefix, gradient, hessian, noise=noise)
+    prefix = ("stopping " if stop is not None else "") + ("normal " if noise == "normal" else "")
+    ratios = exact_gradients(problem, prefix, gradient, hessian, noise=noise, stop=stop)
     passed, options = problem.passed(), {"rtol": problem.rtol, "n_threads": 1}
-    shown = np.ldexp(plr.expected_metric(*passed, noise=noise, sigma=problem.sigma, **options)[0], unit)
+    shown = np.ldexp(plr.expected_metric(*passed, noise=noise, sigma=problem.sigma, stop=stop, **options)[0], unit)
     scale = np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
     ratios[f"{prefix}value"] = ratio(abs(shown - value), problem.rtol * scale)
-    if noise == "gumbel" and problem.exponents[2] == 0:
+    if noise == "gumbel" and stop is None and problem.exponents[2] == 0:
         vjp = plr.exposure_vjp(passed[0], passed[2], passed[1], **options)
         ratios["exposure_vjp"] = of_norm(np.ldexp(vjp, unit), gradient, problem)
     return ratios
@@ -95,6 +102,14 @@ def hessian_products(problem: Problem, *, finer: bool = False) -> Ratios:
 
 def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
     return exact_expectations(problem, noise="normal", finer=finer)
+
+
+def stopping(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Metrics of readers who stop, of either noise: at documents of large relevance, of any, of none, half of them."""
+    share = np.abs(problem.relevance) / np.abs(problem.relevance).max()
+    kinds = share, np.ceil(share), 1.0 - share, share**8, np.full(problem.n_docs, 0.5)
+    noise = ("gumbel", "gumbel", "normal")[problem.n_docs % 3]  # neither changes in a climb
+    return exact_expectations(problem, noise=noise, stop=kinds[problem.rank_weights.size % len(kinds)], finer=finer)
 
 
 def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray, least_rtol: float) -> Ratios:
@@ -253,6 +268,7 @@ ATTACKS = {
     "many ranks": Attack(many_ranks, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
     # a normal distribution function costs ten ranks
     "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
+    "stopping": Attack(stopping, 400, lambda p: (_nodes(p) + _normal_nodes(p)) * p.n_docs * (p.cutoff + 10)),
     "alike": Attack(alike, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "panels": Attack(panels, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "long": Attack(long_lists, 2, cost_of_long_list),

@@ -28,15 +28,21 @@ def nodes_needed(scores: np.ndarray, cutoff: int) -> float:
 
 
 def expectations(
-    scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, *, noise: str = "gumbel", finer: bool = False
+    scores: np.ndarray,
+    relevance: np.ndarray,
+    rank_weights: np.ndarray,
+    *,
+    noise: str = "gumbel",
+    stop: np.ndarray | None = None,
+    finer: bool = False,
 ) -> tuple[float, np.ndarray, np.ndarray]:
     """Value, gradient and Hessian diagonal; ``finer`` takes three times the nodes."""
     share = 1 / 3 if finer else 1.0
     if noise == "gumbel":
         step = share * step_of(min(rank_weights.size, scores.size))
-        return reference.exact_by_trapezoid(scores, relevance, rank_weights, step=step)
+        return reference.exact_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
     step = share * step_of(scores.size)
-    return reference.exact_normal_by_trapezoid(scores, relevance, rank_weights, step=step)
+    return reference.exact_normal_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
 
 
 def rank_probabilities(scores: np.ndarray, cutoff: int, *, finer: bool = False) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Metrics of readers who stop: the reference implementations among each other, by all rankings, up to 6 documents."""
+"""Metrics of readers who stop: references among each other, and the exact kernel against them."""
 
 import itertools
 
@@ -7,6 +7,8 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
+from problems import REGIMES, rank_weights_of_a_kind, scores_of
+from test_exact import error_of
 
 KINDS_OF_STOP = ("none", "all", "relevant", "grades", "any", "one", "nearly")
 
@@ -84,3 +86,204 @@ class TestReferences:
             expected, [(harmonic, relevant), (np.ones(cutoff), relevant), (harmonic, chance)], strict=True
         ):
             assert abs(reference.exact_by_subsets(scores, gain, theta, gain)[0] - metric) < 1e-14
+
+
+def over_bounds(problem, stop, best, *, rtol=1e-10, noise="gumbel"):
+    """Errors over their bounds: value, gradient alone, gradient with the Hessian diagonal, that diagonal."""
+    _, relevance, weights = problem
+    options = {"rtol": rtol, "noise": noise, "stop": stop}
+    both = plr.pl_rank_exact(*problem, hessian=True, **options)
+    alone = plr.pl_rank_exact(*problem, **options)
+    errors = [
+        error_of(got, expected, relevance, weights)
+        for got, expected in [(alone, best[1]), (both[0], best[1]), (both[1], best[2])]
+    ]
+    scale = np.abs(weights).sum() * np.abs(relevance).max()
+    return np.array([abs(plr.expected_metric(*problem, **options)[0] - best[0]) / scale, *errors]) / rtol
+
+
+class TestEnumeration:
+    """All sets of documents at rtol = 1e-10.
+
+    Mutants: odds without the chance to read on; R_j <theta_up, G_j> left out, or with odds that are not scaled, or
+    without what the document itself gains; 1 for the product of q + s p over heavy documents; relevance or the last
+    rank weight shifted; readers who have stopped in an earlier panel counted in the next.
+    """
+
+    @pytest.mark.parametrize("kind", KINDS_OF_STOP)
+    @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
+    def test_every_cutoff(self, kind, spread):
+        for n_docs in range(1, 7):
+            for cutoff in range(1, n_docs + 2):
+                *problem, stop = problem_of(kind, n_docs, cutoff, spread)
+                if problem[1].any():
+                    assert over_bounds(problem, stop, reference.exact_by_subsets(*problem, stop)).max() <= 0.5
+
+    @pytest.mark.parametrize("kind", KINDS_OF_STOP)
+    def test_normal_noise(self, kind):
+        for n_docs, cutoff, spread in [(2, 2, 1.0), (4, 3, 0.3), (5, 5, 3.0), (5, 3, 10.0)]:
+            *problem, stop = problem_of(kind, n_docs, cutoff, spread)
+            best = reference.exact_normal_by_trapezoid(*problem, stop=stop)
+            assert over_bounds(problem, stop, best, noise="normal").max() <= 0.5
+
+    def test_who_stops_at_the_first_document(self):
+        """The metric is then that of the first rank, whose expectation is a softmax."""
+        rng = np.random.default_rng(0)
+        for n_docs in (2, 5, 30, 400):
+            scores, relevance = rng.normal(size=n_docs), rng.normal(size=n_docs)
+            chance = np.exp(scores) / np.exp(scores).sum()
+            expected = 2.0 * chance * (relevance - chance @ relevance)
+            weights = np.append(2.0, rng.normal(size=n_docs))
+            got = plr.pl_rank_exact(scores, relevance, weights, stop=np.ones(n_docs), rtol=1e-10)
+            assert error_of(got, expected, relevance, weights) <= 1e-10
+
+
+class TestLists:
+    """Longer lists against the trapezoid rule and adjoints in place of series and division.
+
+    Mutants: the mean chance to read on of each bin 0.9 times itself in ``tail_bound``; weights of odds up to the next
+    rank in ``integrand_bound`` as if nobody stopped; documents at which readers stop compressed with the others.
+    """
+
+    @pytest.mark.parametrize("kind", KINDS_OF_STOP)
+    @pytest.mark.parametrize("noise", ["gumbel", "normal"])
+    def test_regimes(self, kind, noise):
+        rng = np.random.default_rng(KINDS_OF_STOP.index(kind))
+        best_of = {"gumbel": reference.exact_by_trapezoid, "normal": reference.exact_normal_by_trapezoid}[noise]
+        for (n_docs, cutoff), regime in zip(
+            [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3), (130, 60), (30, 2)], itertools.cycle(REGIMES), strict=False
+        ):
+            scores, stop = scores_of(regime, rng, n_docs), stop_of_a_kind(kind, rng, n_docs)
+            relevance = rng.normal(size=n_docs) * (rng.random(n_docs) < 0.7)
+            relevance[0] = 1.0
+            weights = rank_weights_of_a_kind(rng, cutoff)
+            problem = scores, relevance, weights if weights.any() else np.ones(cutoff)
+            best = best_of(*problem, step=0.04, stop=stop)
+            for rtol in (1e-3, 1e-6, 1e-10):
+                assert over_bounds(problem, stop, best, rtol=rtol, noise=noise).max() <= 1
+
+    @pytest.mark.parametrize(("n_docs", "cutoff", "share"), [(900, 8, 0.02), (900, 20, 0.6), (2000, 10, 0.3)])
+    def test_long_lists(self, n_docs, cutoff, share):
+        """Reciprocal rank, success and ERR; lists of which documents are compressed, and others."""
+        rng = np.random.default_rng([n_docs, cutoff])
+        scores = rng.normal(size=n_docs)
+        relevant = (rng.random(n_docs) < share) * 1.0
+        chance = relevant * (2.0 ** rng.integers(0, 5, size=n_docs) - 1) / 16
+        for gain, weights in [(relevant, 1 / np.arange(1, cutoff + 1)), (relevant, np.ones(cutoff)),
+                              (chance, 1 / np.arange(1, cutoff + 1))]:  # fmt: skip
+            best = reference.exact_by_trapezoid(scores, gain, weights, step=0.1, stop=gain)
+            for rtol in (1e-4, 1e-9):
+                assert over_bounds((scores, gain, weights), gain, best, rtol=rtol).max() <= 1
+
+    def test_a_million_documents(self):
+        """Five kinds of documents, whose factors are powers: reference by their counts."""
+        kinds = np.array([[0.0, -1.0, 2.0, 0.5, -3.0], [0.0, 0.0, 1.0, 1.0, 0.3], [0.0, 0.0, 1.0, 0.4, 0.1]])
+        counts, weights = np.array([4e5, 599_000, 5, 95, 900]), 1 / np.arange(1, 11)
+        best = of_kinds(*kinds, counts, weights)
+        of_each = np.random.default_rng(0).permutation(np.repeat(np.arange(5), counts.astype(int)))
+        scores, relevance, stop = (values[of_each] for values in kinds)
+        options = {"rtol": 1e-8, "stop": stop, "offsets": [0, 1_000_000]}
+        gradient, diagonal = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
+        assert abs(plr.expected_metric(scores, relevance, weights, **options)[0] - best[0]) <= 1e-8 * weights.sum()
+        assert error_of(gradient, best[1][of_each], relevance, weights) <= 1e-8
+        assert error_of(diagonal, best[2][of_each], relevance, weights) <= 1e-8
+
+
+def of_kinds(scores, relevance, stop, counts, weights, step=0.02):
+    """Value, and gradient and Hessian diagonal for a document of each kind, by series in the rank."""
+    cutoff, w, s = len(weights), np.exp(scores - scores.max()), 1 - stop
+    up = np.append(weights[1:], 0)
+    value, gradient, hessian = 0.0, np.zeros(len(w)), np.zeros(len(w))
+    for t in np.exp(np.arange(-37 - np.log(counts @ w), 4 - scores.min() + scores.max(), step)):
+        x = w * t
+        q = np.exp(-x)
+        ratio, log_q = s * np.expm1(np.minimum(x, 600)), -x  # L = q (1 + ratio z)
+        if counts @ np.log1p(-stop * (1 - q) * (1 - 1e-15)) < -60 or counts @ (1 - q) > 400:
+            break
+
+        def product(left_out, ratio=ratio, log_q=log_q):
+            """Coefficients of the product over all documents but those left out, by a differential equation."""
+            n = counts - left_out
+            power_sums = [n @ (-ratio) ** i for i in range(1, cutoff + 1)]
+            series = np.zeros(cutoff)
+            series[0] = np.exp(n @ log_q)
+            for m in range(1, cutoff):
+                series[m] = -sum(power_sums[i - 1] * series[m - i] for i in range(1, m + 1)) / m
+            return series
+
+        one = np.eye(len(w))
+        P = np.array([product(e) for e in one])
+        gain = relevance * w * q
+        value += step * t * (counts * gain) @ (P @ weights)
+        for k, e in enumerate(one):
+            G = sum((counts[j] - e[j]) * gain[j] * product(e + one[j]) for j in range(len(w)))
+            X = (up - weights) @ G - stop[k] * (up @ G)
+            Y = weights @ P[k]
+            gradient[k] += step * x[k] * q[k] * (relevance[k] * (1 - x[k]) * Y + t * X)
+            hessian[k] += step * x[k] * q[k] * (relevance[k] * ((1 - x[k]) ** 2 - x[k]) * Y + t * (1 - x[k]) * X)
+    return value, gradient, hessian
+
+
+class TestPanels:
+    @pytest.mark.parametrize("gap", [16.0, 20.0, 36.0, 100.0, 760.0, 1e6, 1e15, 1e308])
+    @pytest.mark.parametrize("noise", ["gumbel", "normal"])
+    def test_lists_far_apart(self, noise, gap):
+        """Those who have read the list above begin with the one below, at the rank after it."""
+        rng = np.random.default_rng(3)
+        above, below = rng.normal(size=4) * (gap < 1e15), rng.normal(size=7) * (gap < 1e15)
+        relevance, weights, stop = rng.normal(size=11), rng.normal(size=8), rng.random(11) * (rng.random(11) < 0.7)
+        scores = np.concatenate([above + gap, below - (gap if gap > 1e300 else 0)])
+        options = {"rtol": 1e-10, "hessian": True, "noise": noise}
+        whole = plr.pl_rank_exact(scores, relevance, weights, stop=stop, **options)
+        parts = zip(
+            plr.pl_rank_exact(above, relevance[:4], weights[:4], stop=stop[:4], **options),
+            plr.pl_rank_exact(below, relevance[4:], weights[4:], stop=stop[4:], **options), strict=True,
+        )  # fmt: skip
+        tolerance = 1e-9 if noise == "normal" else 1e-8 + 200 * np.exp(-gap)
+        for got, (first, second) in zip(whole, parts, strict=True):
+            expected = np.append(first, second * (1 - stop[:4]).prod())
+            np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
+
+
+class TestCalls:
+    def test_who_stops_nowhere_changes_no_bit(self):
+        """Mutant: relevance shifted only where ``stop`` is None."""
+        rng = np.random.default_rng(0)
+        for n_docs, cutoff in [(3, 3), (40, 10), (400, 10)]:
+            problem = rng.normal(size=n_docs), 1 + rng.random(n_docs), rng.normal(size=cutoff)
+            for noise in ("gumbel", "normal"):
+                for ours, theirs in zip(
+                    plr.pl_rank_exact(*problem, stop=np.zeros(n_docs), hessian=True, noise=noise),
+                    plr.pl_rank_exact(*problem, hessian=True, noise=noise), strict=True,
+                ):  # fmt: skip
+                    np.testing.assert_array_equal(ours, theirs)
+
+    def test_value_and_gradient(self):
+        *problem, stop = problem_of("any", 6, 4)
+        for method in ("exact", "pl_rank_exact", "auto"):
+            values, gradient = plr.value_and_gradient(*problem, stop=stop, method=method, rtol=1e-8)
+            np.testing.assert_allclose(values, plr.expected_metric(*problem, stop=stop, rtol=1e-8), rtol=0, atol=1e-7)
+            np.testing.assert_array_equal(gradient, plr.pl_rank_exact(*problem, stop=stop, rtol=1e-8))
+
+    @pytest.mark.parametrize(
+        ("stop", "message"),
+        [
+            ([0.5, 0.5], r"stop must have one entry for each of the 3 documents, got shape \(2,\)"),
+            ([0.5, 1.5, 0.0], "stop must be from 0 to 1, got 1.5 at index 1"),
+            ([0.5, 0.0, -1e-300], "stop must be from 0 to 1, got -1e-300 at index 2"),
+            ([0.5, np.nan, 0.0], "stop must be finite, got nan at index 1"),
+            (0.5, r"stop must be 1-dimensional, got shape \(\)"),
+        ],
+    )
+    @pytest.mark.parametrize("function", [plr.pl_rank_exact, plr.expected_metric, plr.value_and_gradient])
+    def test_faults(self, function, stop, message):
+        with pytest.raises(ValueError, match=message):
+            function([1.0, 0.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.5], stop=stop)
+
+    def test_methods_that_do_not_take_it(self):
+        *problem, stop = problem_of("any", 4, 3)
+        for method in ("pl_rank_3", "pl_rank_cmc"):
+            with pytest.raises(ValueError, match="stop only goes with method='pl_rank_exact', got an array"):
+                plr.value_and_gradient(*problem, stop=stop, method=method)
+        with pytest.raises(ValueError, match="stop only goes with method='exact', got an array"):
+            plr.expected_metric(*problem, stop=stop, method="sample")

@@ -88,6 +88,7 @@ GIVEN = {
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
     "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "vector": SCORES, "target": np.full(3, 0.5), "k": 2,
     "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS > 0,
+    "stop": LABELS / 2,
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
     "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr",
@@ -103,7 +104,8 @@ ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)
 }  # fmt: skip
 MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks", "compat.sigir22", "data")
 OF_SCORES = {  # arguments with as many entries as scores or rankings have
-    "relevance", "labels", "merit", "cotangent", "vector", "buckets", "logging_scores", "rewards", "rank_rewards",
+    "relevance", "labels", "merit", "cotangent", "vector", "stop", "buckets", "logging_scores", "rewards",
+    "rank_rewards",
 }  # fmt: skip
 NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed", "train"}
 ELEMENTWISE = {"gains.labels", "effective_sample_size.importance_weights"}

@@ -91,6 +91,7 @@ class Query:
         self.theta = rng.normal(size=cutoff)
         self.gradient, self.hessian = np.full(n_items, 7.0), np.full(n_items, 7.0)
         self.value = np.full(1, 7.0)
+        self.stop = rng.random(n_items) * (rng.random(n_items) < 0.5)
         self.sizes = n_items, cutoff, n_samples
         self.metric = self.scores, self.relevance, n_items, self.theta, cutoff
 
@@ -142,14 +143,14 @@ def of_bucket(query, given):
 
 def of_exact(query, given):
     """The value alone has the bits of ``expected_metric``; beside derivatives it is as near as both bounds allow."""
-    rtol = given["rtol"]
-    value = plr.expected_metric(query.scores, query.relevance, query.theta, rtol=rtol)
+    options = {"rtol": given["rtol"], "stop": given.get("stop")}
+    value = plr.expected_metric(query.scores, query.relevance, query.theta, **options)
     if given["gradient"] is None:
         return {"value": value}
     if given["value"] is not None:
         scale = np.abs(query.theta).sum() * np.abs(query.relevance).max(initial=0.0)
-        assert abs(given["value"] - value) <= 10 * rtol * scale
-    return derivatives(plr.pl_rank_exact, query, given, rtol=rtol)
+        assert abs(given["value"] - value) <= 10 * given["rtol"] * scale
+    return derivatives(plr.pl_rank_exact, query, given, **options)
 
 
 def of_stochastic_rank(query, given):
@@ -169,6 +170,7 @@ EXPECTED = {
     "pl_rank_3": partial(of_rankings, plr.pl_rank_3),
     "pl_rank_cmc": partial(of_rankings, plr.pl_rank_cmc),
     "pl_rank_exact": of_exact,
+    "pl_rank_exact_stop": of_exact,
     "rank_probabilities": lambda q, given: {"probabilities": plr.rank_probabilities(q.scores, q.cutoff)},
     "stochastic_rank": of_stochastic_rank,
     "dcg": lambda q, given: {"value": plr.dcg(q.scores, q.relevance, q.theta)},
@@ -178,12 +180,13 @@ SIZED = list(EXPECTED)
 NO_HESSIAN, NO_DERIVATIVES = {"hessian": None}, {"gradient": None, "hessian": None}
 OF_SAMPLERS = [{"sampler": number} for number in range(len(SAMPLERS))]
 SOURCES = [{**source, **more} for source in (*OF_SAMPLERS, {"stream": None}) for more in ({}, NO_HESSIAN)]
+OF_EXACT = [
+    {"rtol": rtol, **more} for rtol in (1e-6, 1e-9) for more in ({}, NO_DERIVATIVES, {"value": None, **NO_HESSIAN})
+]
 # arguments that take other values in turn
 VARIANTS = {
     "sample_rankings": OF_SAMPLERS, "pl_rank_3": SOURCES, "pl_rank_cmc": SOURCES,
-    "pl_rank_exact": [
-        {"rtol": rtol, **more} for rtol in (1e-6, 1e-9) for more in ({}, NO_DERIVATIVES, {"value": None, **NO_HESSIAN})
-    ],
+    "pl_rank_exact": OF_EXACT, "pl_rank_exact_stop": OF_EXACT,
     "stochastic_rank": [{"noise": noise, "sigma": sigma} for noise in (0, 1) for sigma in (1.0, 0.3)],
     "bucket_log_prob": [{}, NO_HESSIAN, NO_DERIVATIVES],
 }  # fmt: skip
@@ -330,6 +333,7 @@ def arguments_of(name, query, stream):
         "pl_rank_cmc": [stream, *query.metric, n_samples, 0, rankings, length, *derivatives],
         "ranking_log_prob": [query.scores, query.n_items, rankings, n_samples, length, np.full(n_samples, 7.0)],
         "pl_rank_exact": [*query.metric, 1e-6, query.value, *derivatives],
+        "pl_rank_exact_stop": [*query.metric[:2], query.stop, *query.metric[2:], 1e-6, query.value, *derivatives],
         "rank_probabilities": [
             query.scores, query.n_items, query.cutoff, np.full((query.n_items, query.cutoff), 7.0)
         ],
@@ -373,6 +377,7 @@ def faults(name):
         "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
         "noise": [(-1, "BAD_NOISE"), (2, "BAD_NOISE")],
+        "stop": [(None, "NULL_POINTER"), *((with_value(query.stop, 9, x), "BAD_STOP") for x in (-1e-9, 1.1, np.nan))],
         "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, 9e-11, 1.0, np.nan, np.inf)],
         "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, 6e-61, 2e60, np.nan, np.inf)],
         "gradient": [(None, "NULL_POINTER")],

@@ -37,6 +37,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         const double *scores
         const double *relevance
         const double *rank_weights
+        const double *stop
         double rtol, inverse_sigma
         int law
         double *gradient
@@ -98,13 +99,13 @@ cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) n
 
 
 cdef bint solve(
-    const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
-    double rtol, double *gradient, double *hessian, double *value, char *workspace
+    const double *scores, const double *relevance, const double *stop, intp_t n_items, const double *rank_weights,
+    intp_t cutoff, double rtol, double *gradient, double *hessian, double *value, char *workspace
 ) noexcept nogil:
-    """Fill the outputs that are not NULL. Returns whether ``rtol`` was met."""
+    """Fill the outputs that are not NULL; ``stop`` may be NULL too. Returns whether ``rtol`` was met."""
     cdef exact_query task = new_query(cutoff)
     task.D, task.scores, task.relevance, task.rank_weights = n_items, scores, relevance, rank_weights
-    task.rtol, task.gradient, task.hessian = rtol, gradient, hessian
+    task.rtol, task.gradient, task.hessian, task.stop = rtol, gradient, hessian, stop
     kernels.solve(&task, workspace)
     if value != NULL:
         value[0] = task.value
@@ -141,6 +142,8 @@ cdef void solve_query(const ExactCall *call, intp_t q, exact_query task, char *w
         task.hessian += query.first
     if task.direction != NULL:
         task.direction += query.first
+    if task.stop != NULL:
+        task.stop += query.first
     if task.probabilities != NULL:
         task.probabilities += query.first * task.K
     kernels.solve(&task, workspace)
@@ -192,7 +195,7 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
 
 def expectations(
     scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
-    hessian=False, bint exposure=False, direction=None
+    hessian=False, bint exposure=False, direction=None, stop=None
 ):
     """Compute the value (n_queries,), the gradient and the Hessian diagonal (n_docs,), each if it is asked for.
 
@@ -206,12 +209,16 @@ def expectations(
     cdef intp_t n_results = checked.n_items
     cdef double missed = 0.0
     cdef bint with_hessian = checked_flag(hessian, "hessian")
+    if stop is not None:
+        stop = validation.chances_to_stop(stop, checked.n_items)
     if type(rtol) is not float or not SMALLEST_RTOL <= rtol < 1.0:
         rtol = validation.relative_tolerance(rtol)
     call.queries = checked.queries
     call.task = new_query(checked.queries.n_ranks)
     if direction is not None:
         call.task.direction = <const double *>data_of(direction)
+    if stop is not None and checked.n_items > 0:
+        call.task.stop = <const double *>data_of(stop)
     call.task.rtol = rtol
     call.task.law = chosen(noise, "noise", NOISES)
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
@@ -292,16 +299,17 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     return (values, slopes) if with_gradient else values
 
 
-def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian):
+def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian, stop=None):
     """Solve one query for any ``rtol``, which may be missed; return the value and the numbers of attempts and nodes.
 
-    ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
+    ``hessian`` and ``stop`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
     cdef exact_query task = new_query(rank_weights.size)
     task.D, task.rtol, task.law = scores.size, rtol, normal
     task.scores, task.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
     task.rank_weights, task.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
     task.hessian = <double *>data_of(hessian) if hessian is not None else NULL
+    task.stop = <const double *>data_of(stop) if stop is not None else NULL
     cdef Workspaces workspace = Workspaces(1, kernels.workspace(&task, task.D, 1))
     kernels.solve(&task, workspace.of_thread(0))
     return task.value, task.attempts, task.nodes

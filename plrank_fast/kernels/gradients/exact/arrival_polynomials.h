@@ -19,7 +19,7 @@ PLR_INLINE void find_odds(panel *p, lanes t, const int law)
 {
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
         const odds_and_hazard item = odds_at(law, p->items.w[j], t);
-        p->at.odds[j] = item.odds;
+        p->at.odds[j] = p->stops ? item.odds * (1 - p->items.stop[j]) : item.odds;
         if (!arrives_at_rate(law))
             p->at.hazard[j] = item.hazard;
     }
@@ -146,8 +146,22 @@ PLR_INLINE lanes silence_of_light(const panel *p, const node_vector *node)
     return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
 }
 
+/* Return the product of q + s p over a range of quartets: the chance that a reader reads on after those of their items
+ * that have arrived. */
+PLR_INLINE lanes chance_to_read_on(const panel *p, lanes t, intptr_t begin, intptr_t end, const int law)
+{
+    lanes chance = vec_all(1);
+    for (intptr_t j = QUARTET * begin; j < QUARTET * end; j++) {
+        if (p->items.stop[j] == 0)
+            continue;
+        chance *= (1.0 + p->at.odds[j]) / (1.0 + odds_at(law, p->items.w[j], t).odds);
+    }
+    return chance;
+}
+
 /* Set P = B = 0 except for the constant of P. If the probability that no light item has arrived is far from underflow,
- * it is the constant, and the factors of light items are 1 + r z (monic, the result); otherwise they are q + p z. */
+ * it is the constant, and the factors of light items are 1 + r z (monic, the result); otherwise they are q + p z. If
+ * readers stop, those are in (q + s p) (q' + p' z) with p' / q' = r, and q + s p is in the constant. */
 PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int law)
 {
     const double weight = node->light_weight + p->proxies.weight;
@@ -159,6 +173,12 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int la
     for (intptr_t m = -MARGIN; m < node->high; m++)
         P[m] = B[m] = (lanes){0};
     P[0] = monic ? silence : vec_all(1);
+    if (p->stops) {
+        const int light = monic && arrives_at_rate(law); /* whose silence is that of the odds above otherwise */
+        const intptr_t begin = light ? node->light_begin : 0, end = light ? node->light_end : 0;
+        P[0] *= chance_to_read_on(p, node->time, 0, begin, law) *
+                chance_to_read_on(p, node->time, end, p->items.quartets, law);
+    }
     return monic;
 }
 

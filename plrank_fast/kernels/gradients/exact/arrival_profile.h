@@ -26,6 +26,7 @@ typedef struct {
 
 typedef struct {
     double arrivals, slope, variance; /* Lambda, its derivative on the axis of the bins, V */
+    double log_reading;               /* ln of a bound of the chance that a reader reads on after all arrivals */
     double flux;                      /* root of the sum over items of their squared shares of the slope */
 } arrival_profile;
 
@@ -51,7 +52,7 @@ static void prepare_arrival_tables(void)
 /* Return the first bin whose items have not certainly arrived by this step of time. */
 PLR_INLINE int first_uncertain(const arrival_table *table, const score_histogram *histogram, int step)
 {
-    const int first = step > table->certain ? step - table->certain : 0;
+    const int first = step > table->certain && !histogram->stops ? step - table->certain : 0;
     return first < histogram->bins ? first : histogram->bins;
 }
 
@@ -59,7 +60,7 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
-    lanes arrivals = {0}, slope = {0}, variance = {0}, squares = {0};
+    lanes arrivals = {0}, slope = {0}, variance = {0}, squares = {0}, reading = {0};
     for (int i = first; i < histogram->bins; i += PLR_LANES) {
         lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
         lanes q = vec_load(table->q + shift + i), hazard = vec_load(table->hazard + shift + i);
@@ -68,9 +69,11 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
         slope += shares;
         squares += shares * share;
         variance += count * p * q;
+        if (histogram->stops)
+            reading += count * vec_rough_log(vec_max_f64(q + p * vec_load(histogram->reads + i), vec_all(DBL_MIN)));
     }
     return (arrival_profile){histogram->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance),
-                             sqrt(vec_sum(squares))};
+                             vec_sum(reading), sqrt(vec_sum(squares))};
 }
 
 /* Return the norm of the gradient's integrand at this step, about, if the K-th of the items arrives now and gains 1:

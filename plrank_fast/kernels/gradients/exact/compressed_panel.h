@@ -29,7 +29,8 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
     }
     problem->of_block[block] = (block_sums){{vec_sum(sum)}};
     sum_octaves(problem->octaves + block, items.end - items.begin, problem->f + items.begin,
-                query->relevance + items.begin, problem->common);
+                query->relevance + items.begin, problem->common,
+                query->stop ? query->stop + items.begin : NULL);
     (void)thread;
 }
 
@@ -59,14 +60,31 @@ static intptr_t count_heavy(const exact_problem *problem, int first_octave)
     return (intptr_t)n;
 }
 
-/* Take these heavier items one by one into the panel. */
+/* Fill the histogram of all items. */
+static void fill_long_histogram(exact_problem *problem)
+{
+    const exact_query *query = problem->query;
+    bin_sums bins[MOST_BINS] = {{0}};
+    double stops[MOST_BINS] = {0};
+    int used = add_octaves(bins, problem->octaves);
+    for (intptr_t j = 0; j < query->D && query->stop; j++) {
+        if (query->stop[j] == 0)
+            continue;
+        const double nats = (problem->highest - query->scores[j]) * query->inverse_sigma, rho = query->relevance[j];
+        add_to_bins(bins, stops, nats, (bin_sums){1, rho, fabs(rho), rho * rho}, query->stop[j]);
+        used = bins_within(nats) > used ? bins_within(nats) : used;
+    }
+    set_histogram(problem->histogram, bins, query->stop ? stops : NULL, used);
+}
+
+/* Take these heavier items, and those at which readers may stop, one by one into the panel. */
 static void take_heavy(exact_problem *problem, int first_octave)
 {
     const exact_query *query = problem->query;
     const double heaviest_of_octave = ldexp(1, 1 - first_octave), *w = problem->f;
     intptr_t n = 0;
     for (intptr_t j = 0; j < query->D; j++) {
-        if (w[j] < heaviest_of_octave)
+        if (w[j] < heaviest_of_octave && !stops_at(query->stop, j))
             continue;
         problem->query_item[n] = j;
         problem->w[n] = w[j];
@@ -82,7 +100,7 @@ static void return_to_block(void *problem_, intptr_t block, int thread)
     const item_range items = block_of_list(query->D, block);
     const intptr_t j = items.begin, n = items.end - items.begin;
     return_to_items(problem->polynomials, n, problem->f + j, query->relevance + j, problem->common,
-                    problem->returned + j);
+                    query->stop ? query->stop + j : NULL, problem->returned + j);
     (void)thread;
 }
 
@@ -100,17 +118,17 @@ static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, 
 
 /* Integrate a long list: light items by proxies, the others one by one. Returns 0, and does nothing, if compression
  * does not apply: short lists, gaps between the scores, few light items, items without a rate, rank probabilities,
- * products with the Hessian. */
+ * products with the Hessian, readers who may stop at most items. */
 static int integrate_compressed(exact_problem *problem)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = problem->K;
     panel *p = &problem->panel;
     if (D < COMPRESSED_FROM + ITEMS_PER_RANK * K || !arrives_at_rate(query->law) || query->probabilities ||
-        query->direction)
+        query->direction || problem->stopping > D / 2)
         return 0;
     const double S = weigh_all(problem);
-    histogram_of_octaves(problem->histogram, problem->octaves);
+    fill_long_histogram(problem);
     if (has_gap(problem->histogram, K, laws[query->law]->gap))
         return 0;
     const panel_gains gains = gains_of_panel(problem, 0, K);
@@ -123,13 +141,13 @@ static int integrate_compressed(exact_problem *problem)
     const int first_octave = first_light_octave(p->plan->accuracy, end);
     if (first_octave >= OCTAVES)
         return 0;
-    const intptr_t n = count_heavy(problem, first_octave);
-    if (n > D / 4)
+    const intptr_t heavy_items = count_heavy(problem, first_octave), n = heavy_items + problem->stopping;
+    if (heavy_items > D / 4)
         return 0;
     lay_out_panel(problem, n);
     take_heavy(problem, first_octave);
     set_ranks(problem, D, 0, K, p->plan->accuracy);
-    order_items(n, problem->w, problem->rho, query->average_precision, (uint16_t *)problem->key, &p->items);
+    order_panel(problem, n);
     place_proxies(problem->octaves, first_octave, &p->proxies);
     add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->nodes;

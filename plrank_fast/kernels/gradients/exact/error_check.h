@@ -12,6 +12,7 @@ typedef struct {
     double largest_theta, largest_rho; /* largest magnitudes */
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
+    double most_change;     /* of the gains, by any change of the ranking */
     double sum_theta;       /* of magnitudes */
     double mean_theta;      /* magnitude of the mean of what is integrated */
     double sum;             /* of the entries of the gradient */
@@ -51,7 +52,7 @@ static double guaranteed_of_value(const exact_query *query, const problem_shape 
  * diagonal half of that. Items that leave a panel early and those that enter late share what is for borders. */
 static tolerances first_tolerances(const exact_query *query, const problem_shape *shape)
 {
-    const double R = shape->variation * shape->range_of_rho, least = rtol_of_plans(query) * floor_of_norm(shape);
+    const double R = shape->most_change, least = rtol_of_plans(query) * floor_of_norm(shape);
     const double forecast = rtol_of_plans(query) * shape->mean_theta, border = SHARE_OF_ENDS / 2;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;

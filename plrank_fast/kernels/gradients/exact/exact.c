@@ -86,22 +86,35 @@ static void find_common(exact_problem *problem, relevance_sums *sums)
     }
 }
 
+/* Return a bound of the magnitude of the gains of any ranking of any of the items where readers stop: sum |theta| max
+ * |rho|, or max |theta| max |rho_j| / R_j, since the chances of stopping at the items of a ranking add up to at most
+ * 1. */
+static double most_gains(const exact_query *query, double sum_theta, double largest_theta, double largest_rho)
+{
+    double per_stop = 0;
+    for (intptr_t j = 0; j < query->D; j++)
+        if (query->relevance[j] != 0)
+            per_stop = larger(per_stop, fabs(query->relevance[j]) / query->stop[j]);
+    return smaller(sum_theta * largest_rho, largest_theta * per_stop);
+}
+
 /* Determine the integrand and its magnitude; return the part of the value that needs no integral.
  *
  * A constant added to all relevance changes no gradient, nor does one added to all rank weights if every item is
- * placed. Subtracting the second constant spares the integral the long wait for the last item. */
+ * placed. Subtracting the second constant spares the integral the long wait for the last item. Neither holds where
+ * readers stop. */
 static double describe_problem(exact_problem *problem, problem_shape *shape)
 {
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     find_ranges(problem);
     relevance_sums rho = {(double)D, 0};
-    if (query->exposure)
-        problem->relevance.least = 0;
+    if (query->exposure || query->stop)
+        problem->relevance = both_ranges(problem->relevance, (range){0, 0});
     else
         find_common(problem, &rho);
     const double least = problem->relevance.least, most = problem->relevance.most;
-    const double last_theta = K == D ? query->rank_weights[D - 1] : 0;
+    const double last_theta = K == D && !query->stop ? query->rank_weights[D - 1] : 0;
     double total_theta = 0, sum_theta = 0, largest_theta = 0, variation = 0;
     for (intptr_t m = 0; m < K; m++) {
         double theta = query->rank_weights[m];
@@ -120,7 +133,12 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
                              .variation = variation, .range_of_rho = most - least, .sum_theta = sum_theta,
                              .mean_theta = fabs(total_theta / (double)K - last_theta),
                              .sum = query->exposure ? total_theta : 0,
+                             .most_change = variation * (most - least),
                              .unit = variation * larger(most - problem->common, problem->common - least)};
+    if (query->stop)
+        shape->most_change = shape->unit = 2 * most_gains(query, sum_theta, largest_theta, shape->largest_rho);
+    for (intptr_t m = 0; m < K; m++)
+        problem->moves[m] = larger(fabs(problem->delta[m]), fabs(problem->theta[m]));
     return problem->common * total_theta + last_theta * rho.total;
 }
 
@@ -156,7 +174,7 @@ static double describe_average_precision(exact_problem *problem, problem_shape *
     }
     problem->K = K == query->D ? K - 1 : K;
     *shape = (problem_shape){.largest_theta = 1 / R, .largest_rho = 1, .variation = all, .range_of_rho = 1,
-                             .sum_theta = most / R, .mean_theta = mean / (double)K, .unit = all};
+                             .sum_theta = most / R, .mean_theta = mean / (double)K, .most_change = all, .unit = all};
     return last_theta * (R + 1) / 2;
 }
 
@@ -168,6 +186,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->value = 0;
         problem->plans = 0;
+        problem->panel.reading = 1;
         for (int i = 0; i < INTEGRALS; i++)
             problem->error[i] = 2 * problem->tolerance.cut * losses_of(i) * problem->tolerance.R;
         query->attempts = attempt + 1;
@@ -212,11 +231,26 @@ static void limit_exposures(exact_query *query, intptr_t K)
         query->gradient[j] = smaller(larger(query->gradient[j], allowed.least), allowed.most);
 }
 
+/* Count the items at which readers may stop. */
+static intptr_t count_stopping(const exact_query *query)
+{
+    intptr_t n = 0;
+    for (intptr_t j = 0; j < query->D && query->stop; j++)
+        n += query->stop[j] != 0;
+    return n;
+}
+
 static void find_expectations(exact_query *query, void *memory)
 {
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     exact_problem problem;
     lay_out_problem(&problem, query, memory);
+    if (K == 1) /* whoever stops does so after the only rank */
+        query->stop = NULL;
+    problem.stopping = count_stopping(query);
+    problem.panel.stops = problem.stopping > 0;
+    if (!problem.panel.stops)
+        query->stop = NULL;
     query->value = query->missed = 0;
     query->attempts = query->nodes = 0;
     pass_over_list(&problem, clear_outputs_of_block);

@@ -17,6 +17,12 @@
  *
  * The exposure dE/drho_j is the integral of w_j q_j Y_j: that of dE/df_j with rho_j = 1 and 0 for the factors t.
  *
+ * If a reader stops at item j with probability R_j = 1 - s_j, and the metric counts what is read, theta_k rho times
+ * the product of s over the ranks before k, then L_j(z) = q_j + s_j p_j z: coefficients of products are probabilities
+ * that so many items have arrived and the reader reads on after them. The odds are r_j = s_j p_j / q_j, and
+ *
+ *     X_j = <delta, G_j> - R_j <theta, z G_j>,   G_j = B / L_j - a_j P / L_j^2
+ *
  * With items that have no rate but arrive at -u_j, where u_j is the score f_j with noise, the hazard h_j, the density
  * of arrival over q_j, takes the place of w_j. With the first and second derivatives s_j and c_j of the density by the
  * score, over the density (law.h),
@@ -53,6 +59,7 @@ typedef struct {
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
 typedef struct {
     lanes time, weight;
+    lanes value;                     /* integrand of the metric itself: <theta, B> */
     lanes factor;                    /* t outside of q, Y and X: the time, 0 for the exposure */
     intptr_t low, high;              /* coefficients of P and B that matter; none where low reaches K */
     intptr_t top;                    /* min(high, K): later ranks are not filled yet */
@@ -62,7 +69,7 @@ typedef struct {
 
 /* Workspace that every vector of nodes overwrites. */
 typedef struct {
-    lanes *odds;                /* r of each item */
+    lanes *odds;                /* r of each item, times the chance to read on */
     lanes *hazard;              /* of each item, unless it is w at all times (law.h) */
     lanes *proxy_odds;
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
@@ -91,6 +98,8 @@ typedef struct {
     item_block items;
     proxy_items proxies;        /* none unless the panel is compressed */
     rank_block ranks;
+    int stops;                  /* whether readers stop */
+    double reading;             /* chance that a reader reads on after all items that have left before */
     quadrature_plan *plan;
     node_workspace at;
     node_sums sums;

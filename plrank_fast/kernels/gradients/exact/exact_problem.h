@@ -20,10 +20,12 @@ typedef struct {
     exact_query *query;
     double highest, lowest;       /* scores */
     range relevance;
+    intptr_t stopping;            /* items at which readers may stop */
     double common;                /* relevance that is subtracted from all items, which changes no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
     double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences; */
-    double *most_theta, *most_delta, *moves; /* for average precision: bounds (average_precision.h) */
+    double *most_theta, *most_delta; /* bounds of these for average precision (average_precision.h), */
+    double *moves;                /* and of weights of pairs for it and where readers stop (integrand_bound.h) */
     double relevant_left;         /* relevant items that have left before the panel */
     tolerances tolerance;         /* of this attempt */
     double value;                 /* integral so far, */
@@ -103,6 +105,7 @@ static void lay_out_items(exact_problem *problem, char **memory, size_t items)
     ordered->w = carve_reals(memory, items);
     ordered->rho = carve_reals(memory, items);
     ordered->item = carve_indices(memory, items);
+    ordered->stop = carve_reals(memory, items);
     if (problem->query->direction)
         ordered->direction = carve_reals(memory, items);
 }
@@ -110,10 +113,11 @@ static void lay_out_items(exact_problem *problem, char **memory, size_t items)
 static void lay_out_ranks(exact_problem *problem, char **memory, intptr_t K)
 {
     const size_t ranks = K + 2 * MARGIN + 2;
-    double **weights[] = {&problem->theta, &problem->delta, &problem->panel_theta, &problem->panel_delta};
+    double **weights[] = {&problem->theta, &problem->delta, &problem->moves, &problem->panel_theta,
+                          &problem->panel_delta};
     for (size_t i = 0; i < sizeof weights / sizeof *weights; i++)
         *weights[i] = carve_reals(memory, ranks);
-    double **bounds[] = {&problem->most_theta, &problem->most_delta, &problem->moves};
+    double **bounds[] = {&problem->most_theta, &problem->most_delta};
     for (size_t i = 0; i < sizeof bounds / sizeof *bounds && problem->query->average_precision; i++)
         *bounds[i] = carve_reals(memory, ranks);
 }
@@ -219,6 +223,7 @@ static size_t lay_out_problem(exact_problem *problem, exact_query *query, char *
     problem->loop_of_panel = loop_with_room(query->loop, D);
     problem->panel.cancellation = &query->cancellation;
     problem->panel.loop = &problem->loop_of_panel;
+    problem->panel.reading = 1;
     problem->panel.side_by_side = problem->side_by_side;
     lay_out_ranks(problem, &memory, K);
     lay_out_plans(problem, &memory);
@@ -273,6 +278,23 @@ static void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intp
     };
 }
 
+/* Order the panel's n items of weights problem->w, and take into it what their order does not tell. */
+static void order_panel(exact_problem *problem, intptr_t n)
+{
+    const exact_query *query = problem->query;
+    item_block *items = &problem->panel.items;
+    order_items(n, problem->w, problem->rho, query->average_precision, (uint16_t *)problem->key, items);
+    for (intptr_t j = 0; j < QUARTET * items->quartets; j++) {
+        const intptr_t item = items->item[j];
+        if (!arrives_at_rate(query->law))
+            items->w[j] = item < 0 ? -LARGEST_EXPONENT : problem->f[item];
+        if (query->direction)
+            items->direction[j] = item < 0 ? 0 : query->direction[problem->query_item[item]];
+        if (query->stop)
+            items->stop[j] = item < 0 ? 0 : query->stop[problem->query_item[item]];
+    }
+}
+
 /* Return the rank weights of a panel with K ranks after the first `arrived`. */
 static panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived, intptr_t K)
 {
@@ -282,7 +304,7 @@ static panel_gains gains_of_panel(const exact_problem *problem, intptr_t arrived
     const int counts = problem->query->average_precision;
     const double *theta = (counts ? problem->most_theta : problem->theta) + arrived;
     const double *delta = (counts ? problem->most_delta : problem->delta) + arrived;
-    const double *moves = counts ? problem->moves + arrived : NULL;
+    const double *moves = counts || problem->panel.stops ? problem->moves + arrived : NULL;
     double sum = 0;
     for (intptr_t k = 0; k < K; k++)
         sum += fabs(theta[k]);

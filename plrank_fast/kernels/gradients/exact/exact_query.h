@@ -9,6 +9,7 @@
 typedef struct {
     intptr_t D, K;             /* items; rank weights, or columns of probabilities (may exceed D) */
     const double *scores, *relevance, *rank_weights;
+    const double *stop;        /* (D,) chance that a reader stops at each item, or NULL for 0 */
     double rtol;
     double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
     int law;                    /* of arrival (law.h), 0 for Gumbel noise */

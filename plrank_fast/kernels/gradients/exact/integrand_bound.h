@@ -15,6 +15,10 @@
  * inequality their mean is largest for equal phases.
  *
  * Where items have no rate (law.h), their density takes the place of w_j q_j.
+ *
+ * Where readers stop, p_j z has a factor s_j <= 1 in all products, and the coefficients of prod (|q_j| + s_j |p_j| z)
+ * are at most those with s_j = 1. X_j has the weights s_j theta_(k+1) - theta_k in place of delta_k, which are at most
+ * the larger of |delta_k| and |theta_k| for any s_j.
  */
 #ifndef PLR_INTEGRAND_BOUND_H
 #define PLR_INTEGRAND_BOUND_H
@@ -33,7 +37,7 @@ enum { OF_VALUE, OF_GRADIENT, OF_HESSIAN, INTEGRALS };
 typedef struct {
     intptr_t K;
     const double *theta, *delta; /* NULL for rank probabilities: the value then bounds a column of them */
-    const double *moves;         /* in place of delta for pairs of items; NULL if it is that (average_precision.h) */
+    const double *moves;         /* in place of delta for pairs of items; NULL if it is that */
     double sum_theta;            /* of magnitudes */
     int derivatives;             /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
     int exposure;                /* whether derivatives are by relevance */

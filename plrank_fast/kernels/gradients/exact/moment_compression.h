@@ -125,8 +125,15 @@ PLR_INLINE double sum_moments(moments x)
     return vec_sum(fold_moments(x));
 }
 
+/* Return whether readers may stop at item j; such items are not compressed. */
+PLR_INLINE int stops_at(const double *stop, intptr_t j)
+{
+    return stop && stop[j] != 0;
+}
+
 /* Compute the moments of n items, with relevance relative to `common`. */
-static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common)
+static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common,
+                        const double *stop)
 {
     memset(sums, 0, sizeof *sums);
     for (intptr_t j = 0; j < n; j += PLR_LANES) {
@@ -135,7 +142,7 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
         for (intptr_t i = 0; i < here; i++) {
             const int64_t octave = COPIES * weights.octave[i] + i % COPIES;
             const moments u = powers(&weights, i);
-            if (weights.octave[i] >= OCTAVES)
+            if (weights.octave[i] >= OCTAVES || stops_at(stop, j + i))
                 continue;
             const double rho = relevance[j + i] - common;
             sums->plain[octave] += u;
@@ -164,10 +171,10 @@ static void merge_octaves(octave_sums *to, const octave_sums *sums)
     }
 }
 
-/* Fill the histogram of -f from the octaves, with their items at both ends, so that the sum of weights is kept. */
-static void histogram_of_octaves(score_histogram *histogram, const octave_sums *sums)
+/* Add to the bins the items of the octaves at both ends of these, so that the sum of weights is kept; return the number
+ * of bins in use. */
+static int add_octaves(bin_sums *bins, const octave_sums *sums)
 {
-    bin_sums bins[MOST_BINS] = {{0}};
     int used = 2;
     for (int octave = 0; octave < OCTAVES; octave++) {
         const moments plain = sums->plain[COPIES * octave];
@@ -176,11 +183,11 @@ static void histogram_of_octaves(score_histogram *histogram, const octave_sums *
         const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
         const double relevance = ldexp(sums->relevant[COPIES * octave][0], octave) / mantissa;
         const bin_sums all = {plain[0], relevance, sums->magnitudes[COPIES * octave], sums->squares[COPIES * octave]};
-        add_to_bins(bins, larger(0, (octave - 1) * M_LN2), (mantissa - 1) * all);
-        add_to_bins(bins, octave * M_LN2, (2 - mantissa) * all);
+        add_to_bins(bins, NULL, larger(0, (octave - 1) * M_LN2), (mantissa - 1) * all, 0);
+        add_to_bins(bins, NULL, octave * M_LN2, (2 - mantissa) * all, 0);
         used = (int)(octave * M_LN2 * BINS_PER_NAT) + 2;
     }
-    set_histogram(histogram, bins, used);
+    return used;
 }
 
 /* Place proxies for the items of the octaves from first_octave on. */
@@ -236,7 +243,7 @@ static void interpolate_proxies(const proxy_items *proxies, const double *zeroth
 
 /* Set to_j = w_j (zeroth(w_j) + rho_j first(w_j)) for those of the n items that were compressed. */
 static void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const double *w, const double *relevance,
-                            double common, double *to)
+                            double common, const double *stop, double *to)
 {
     for (intptr_t j = 0; j < n; j += PLR_LANES) {
         const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
@@ -251,7 +258,7 @@ static void return_to_items(const proxy_polynomials *polynomials, intptr_t n, co
         }
         const lanes sums = lane_sums(terms);
         for (intptr_t i = 0; i < here; i++)
-            if (w[j + i] < polynomials->heaviest)
+            if (w[j + i] < polynomials->heaviest && !stops_at(stop, j + i))
                 to[j + i] = w[j + i] * sums[i];
     }
 }

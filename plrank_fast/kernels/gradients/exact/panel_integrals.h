@@ -42,7 +42,6 @@ PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, int
 typedef struct {
     panel *p; /* with its workspace */
     node_vector node;
-    lanes value; /* integrand of the metric itself */
     integrands wanted;
     int law;
 } node_task;
@@ -51,7 +50,7 @@ typedef struct {
 static void prepare_nodes(node_task *task, int i)
 {
     panel *p = task->p;
-    node_vector found = {.time = vec_load(p->plan->time + i), .weight = vec_load(p->plan->weight + i)};
+    node_vector found = {.time = vec_load(p->plan->time + i), .weight = p->reading * vec_load(p->plan->weight + i)};
     found.factor = task->wanted == EXPOSURE ? (lanes){0} : found.time;
     if (p->ranks.found > 0)
         precision_arrivals(p, &found);
@@ -59,10 +58,9 @@ static void prepare_nodes(node_task *task, int i)
         find_arrivals(p, &found);
     node_vector here = found; /* a copy that cannot be aliased */
     const intptr_t K = p->ranks.K;
-    lanes value = {0};
     if (here.low < K) {
         for (intptr_t m = here.low; m < K && m < here.high; m++)
-            value += p->ranks.theta[m] * p->at.G[m];
+            here.value += p->ranks.theta[m] * p->at.G[m];
         if (p->ranks.divide_all) {
             here.light_begin = here.light_end = 0;
             here.light_odds = -1;
@@ -74,7 +72,6 @@ static void prepare_nodes(node_task *task, int i)
         else if (task->wanted != VALUE_ALONE)
             find_series(p, &here, longest_series(p, &here));
     }
-    task->value = value;
     task->node = here;
 }
 
@@ -108,7 +105,7 @@ static void add_block(panel *p, const node_task *task, intptr_t block)
 static void add_rest(panel *p, const node_task *task)
 {
     const node_vector here = task->node;
-    p->sums.value += task->value * here.weight;
+    p->sums.value += here.value * here.weight;
     if (p->proxies.count == 0 || here.low >= p->ranks.K || task->wanted == VALUE_ALONE)
         return;
     if (task->wanted == HESSIAN)

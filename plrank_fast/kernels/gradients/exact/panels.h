@@ -20,19 +20,6 @@
  * most e^600, must be negligible. */
 #define WIDEST 30.0
 
-/* Take into the panel what the order of its n items does not tell. */
-static void complete_items(exact_problem *problem, item_block *items)
-{
-    const exact_query *query = problem->query;
-    for (intptr_t j = 0; j < QUARTET * items->quartets; j++) {
-        const intptr_t item = items->item[j];
-        if (!arrives_at_rate(query->law))
-            items->w[j] = item < 0 ? -LARGEST_EXPONENT : problem->f[item];
-        if (query->direction)
-            items->direction[j] = item < 0 ? 0 : query->direction[problem->query_item[item]];
-    }
-}
-
 /* Integrate one panel over the times [from, until], relative to the highest score, and add to the outputs. problem->f,
  * rho and query_item hold its n items, histogram their scores; `arrived` items have left before, and the items of the
  * last panel fill the last rank. Returns whether that is filled at the end of the panel. */
@@ -51,8 +38,7 @@ static int integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived,
         problem->f[j] = -INFINITY;
     for (intptr_t j = 0; j < n; j += PLR_LANES)
         vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
-    order_items(n, problem->w, problem->rho, query->average_precision, (uint16_t *)problem->key, &p->items);
-    complete_items(problem, &p->items);
+    order_panel(problem, n);
     clear_sums(p, query);
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
@@ -108,7 +94,9 @@ static void take_item(exact_problem *problem, intptr_t i, intptr_t item, double 
 /* Count the panel's n items by score, down to the lowest score f; their relevance is 1 for rank probabilities. */
 static void count_items(exact_problem *problem, intptr_t n, double lowest)
 {
-    fill_histogram(problem->histogram, problem->f, problem->query->probabilities ? NULL : problem->rho, n, lowest);
+    const exact_query *query = problem->query;
+    fill_histogram(problem->histogram, problem->f, query->probabilities ? NULL : problem->rho, query->stop,
+                   problem->query_item, n, lowest);
 }
 
 static void integrate_between_cuts(exact_problem *problem)
@@ -141,6 +129,8 @@ static void integrate_between_cuts(exact_problem *problem)
             return;
         for (intptr_t i = 0; i < next - arrived; i++)
             problem->relevant_left += problem->rho[i];
+        for (intptr_t i = arrived; i < next && query->stop; i++)
+            problem->panel.reading *= 1 - query->stop[problem->rank_order[i]];
     }
 }
 

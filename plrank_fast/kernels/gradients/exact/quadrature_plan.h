@@ -77,6 +77,7 @@ typedef struct {
 #define STEEPNESS 0.4 /* of the integrands in v, relative to 1 / s^2, for items without a rate */
 #define UNPROVED 1.01 /* times the nodes: what points of an ellipse and bins may lower their number by */
 
+#define READ 1.0         /* nats of the chance to read on, after which the expected norm is known too */
 #define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
 
 /* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */
@@ -136,7 +137,7 @@ static void find_live_time(const arrival_table *table, const score_histogram *hi
         const arrival_profile at = profile_at(table, histogram, step);
         const double ahead = at.arrivals - earlier;
         double share_of_nats = 0;
-        if (ahead <= FILLED || live->largest_flux == 0) {
+        if ((ahead <= FILLED && at.log_reading > -READ) || live->largest_flux == 0) {
             live->largest_flux = larger(live->largest_flux, smaller(at.flux, 1));
             live->last_open = step;
         } else {
@@ -146,7 +147,7 @@ static void find_live_time(const arrival_table *table, const score_histogram *hi
             }
             const double inverse_before = inverse_z;
             tail_bound loss = {0};
-            if (ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
+            if (histogram->stops || ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
                 loss = loss_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), gains, &inverse_z);
             if (loss.log_loss < log_cut) {
                 const double steps =
@@ -156,7 +157,7 @@ static void find_live_time(const arrival_table *table, const score_histogram *hi
                 break;
             }
             before = loss;
-            share_of_nats = ahead * ahead / (-2 * log_cut * at.arrivals);
+            share_of_nats = larger(0, ahead) * ahead / (-2 * log_cut * at.arrivals);
         }
         const double steepness = at.slope * at.slope / larger(at.variance, DBL_MIN);
         live->crowding[live->steps++] = steepness * larger(0, 1 - share_of_nats);

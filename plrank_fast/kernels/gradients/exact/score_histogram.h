@@ -20,14 +20,16 @@ typedef struct {
     double relevance[MOST_BINS + PLR_LANES]; /* sum of the relevance of these items, */
     double magnitudes[MOST_BINS + PLR_LANES]; /* of its magnitudes, */
     double squares[MOST_BINS + PLR_LANES];   /* and of its squares */
+    double reads[MOST_BINS + PLR_LANES];     /* mean of the chance to read on after them */
+    int stops;                               /* whether it is below 1 */
     double above[MOST_BINS + PLR_LANES + 1]; /* items in the bins before this one */
 } score_histogram;
 
 /* Sums over the items of a bin: their number, relevance, its magnitudes and its squares. */
 typedef double bin_sums __attribute__((vector_size(4 * sizeof(double))));
 
-/* Add items of score -nats with these sums. */
-PLR_INLINE void add_to_bins(bin_sums *bins, double nats, bin_sums sums)
+/* Add items of score -nats with these sums, and that of the chance to stop, to the bins and, if given, to `stops`. */
+PLR_INLINE void add_to_bins(bin_sums *bins, double *stops, double nats, bin_sums sums, double stop)
 {
     const double position = smaller(nats * BINS_PER_NAT, MOST_BINS - 2);
     const int bin = (int)position;
@@ -35,12 +37,17 @@ PLR_INLINE void add_to_bins(bin_sums *bins, double nats, bin_sums sums)
     const double share = x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120))))) / LOST_IN_BIN;
     bins[bin] += (1 - share) * sums;
     bins[bin + 1] += share * sums;
+    if (stops) {
+        stops[bin] += (1 - share) * stop;
+        stops[bin + 1] += share * stop;
+    }
 }
 
-/* Fill the histogram from so many bins. */
-static void set_histogram(score_histogram *histogram, const bin_sums *bins, int n)
+/* Fill the histogram from so many bins. `stops` are sums of the chance to stop at their items, NULL for 0. */
+static void set_histogram(score_histogram *histogram, const bin_sums *bins, const double *stops, int n)
 {
     histogram->bins = n;
+    histogram->stops = stops != NULL;
     histogram->above[0] = 0;
     for (int i = 0; i < n + PLR_LANES; i++) {
         const bin_sums sums = i < n ? bins[i] : (bin_sums){0};
@@ -48,23 +55,33 @@ static void set_histogram(score_histogram *histogram, const bin_sums *bins, int 
         histogram->relevance[i] = sums[1];
         histogram->magnitudes[i] = sums[2];
         histogram->squares[i] = sums[3];
+        histogram->reads[i] = stops && i < n && sums[0] > 0 ? larger(0, 1 - stops[i] / sums[0]) : 1;
         histogram->above[i + 1] = histogram->above[i] + sums[0];
     }
 }
 
+/* Return the bins in use for scores of -nats or more. */
+PLR_INLINE int bins_within(double nats)
+{
+    return (int)smaller(nats * BINS_PER_NAT, MOST_BINS - 2) + 2;
+}
+
 /* Fill the histogram of -f for n scores relative to their maximum, the lowest of which is given; relevance may be NULL
- * for 1. */
-static void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, intptr_t n, double
-                           lowest)
+ * for 1, and `stop`, of the items by their index, NULL for 0. */
+static void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, const double *stop,
+                           const intptr_t *item, intptr_t n, double lowest)
 {
     bin_sums bins[MOST_BINS];
-    const int used = (int)smaller(-lowest * BINS_PER_NAT, MOST_BINS - 2) + 2;
+    double stops[MOST_BINS];
+    const int used = bins_within(-lowest);
     memset(bins, 0, used * sizeof *bins);
+    memset(stops, 0, used * sizeof *stops);
     for (intptr_t j = 0; j < n; j++) {
         const double rho = relevance ? relevance[j] : 1;
-        add_to_bins(bins, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho});
+        add_to_bins(bins, stop ? stops : NULL, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho},
+                    stop ? stop[item[j]] : 0);
     }
-    set_histogram(histogram, bins, used);
+    set_histogram(histogram, bins, stop ? stops : NULL, used);
 }
 
 /* Return the sum of the weights. */

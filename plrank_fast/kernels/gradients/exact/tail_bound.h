@@ -31,6 +31,14 @@
  * bounds sum absolute values, so they hold for any signs of
  * relevance and rank weights. The histogram keeps sums of weights, and ln E[z^N] is a sum of convex functions of them,
  * ln(z + (1 - z) e^-(w T)), so splitting items between bins can only raise it.
+ *
+ * Where readers stop at item j with probability R_j = 1 - s_j, the loss is E[S M]: S = prod s_j over the items that
+ * have arrived, the share of readers who read on, and M the gains of later arrivals for these. Let R be twice a bound
+ * of all gains (exact.c), so that no change of a ranking changes M by more. The proofs above then hold with the factor
+ * S in all expectations: E[S z^N] = prod L_j with L_j = q_j + s_j p_j z takes the place of E[z^N]. Its logarithm is
+ * concave in the s_j, so that their mean over the items of a bin can only raise it; and a sum of convex functions of
+ * the weights, those above for s_j z in place of z. An item that is left out takes the factor 1 / L_j, which is convex
+ * in s_j and so at most 1 - s_j times 1 / q_j plus s_j times 1 / (q_j + p_j z).
  */
 #ifndef PLR_TAIL_BOUND_H
 #define PLR_TAIL_BOUND_H
@@ -92,16 +100,21 @@ PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins 
     const double certain = histogram->above[bins.first], left = earlier + 0.5 - certain; /* ranks */
     for (;;) {
         const double z = 1 / *inverse_z;
-        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, slope = {0};
+        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, slope = {0}, stopping = {0};
         for (int i = bins.first; i < histogram->bins; i += PLR_LANES) {
             const lanes count = vec_load(histogram->count + i), p = vec_load(bins.p + i), q = vec_load(bins.q + i);
-            const lanes factor = q + p * z, inverse = 1.0 / factor, share = count * p * z * inverse;
+            const lanes reads = vec_load(histogram->reads + i), read = p * (z * reads);
+            const lanes factor = vec_max_f64(q + read, vec_all(DBL_MIN));
+            const lanes inverse = 1.0 / factor, share = count * read * inverse;
             log_moment += count * vec_rough_log(factor);
             mean += share;
             spread += share * q * inverse;
-            const lanes uncertain = count * q * inverse;
+            const lanes uncertain = histogram->stops ? count * ((1.0 - reads) + reads * (q / (q + p * z)))
+                                                     : count * q * inverse;
             lost += vec_load(bins.lost + i) * uncertain;
-            slope += vec_load(bins.hazard + i) * uncertain;
+            const lanes arriving = vec_load(bins.hazard + i) * uncertain;
+            slope += arriving;
+            stopping += arriving * (1.0 - reads);
         }
         const double arrivals = vec_sum(mean), variance = vec_sum(spread);
         const double off = arrivals - left;
@@ -113,7 +126,8 @@ PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins 
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
         const double most_open = log_inverse < 1 ? smaller(earlier + 1, *inverse_z / (M_E * log_inverse)) : 1;
         const double log_chance = vec_sum(log_moment) - (certain - earlier) * log_inverse;
-        return (tail_bound){log_chance + log(rate + most_open), (1 - z) * vec_sum(slope), rate};
+        const double fall = (1 - z) * vec_sum(slope) + z * vec_sum(stopping);
+        return (tail_bound){log_chance + log(rate + most_open), fall, rate};
     }
 }
 
