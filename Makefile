@@ -152,7 +152,7 @@ lint: build  ## check style, types, the stubs of the compiled modules, and the w
 	$(BIN)/stubtest plrank_fast.cython_plrank
 	$(BIN)/zizmor -q --offline .github
 
-docstrings:  ## write the shared descriptions of parameters (docs/shared_descriptions.txt) into the docstrings
+docstrings:  ## write shared descriptions of parameters (docs/shared_descriptions.txt) into docstrings, new functions into the reference
 	$(PYTHON) docs/fill_docstrings.py
 
 # Every warning is an error: a broken link, a docstring that cannot be rendered, a script that fails.

@@ -1,4 +1,4 @@
-"""Write the descriptions of parameters that functions share into their docstrings.
+"""Write the descriptions of parameters that functions share into docstrings, and new functions into the reference.
 
 Editors and type checkers read docstrings in the source and do not run it, so each docstring stands there in full. The
 texts that several functions share stand once, in ``shared_descriptions.txt``: edit them there, and run ``make
@@ -6,6 +6,8 @@ docstrings``. A new function lists its own parameters under "Parameters", and th
 
 An entry is shared if its first line, of name and type, is that of the shared description. A docstring that needs other
 words under the same first line is named in the last section of the file.
+
+A function of ``plrank_fast`` that no page of the reference lists is added behind the others of its module.
 """
 
 from __future__ import annotations
@@ -20,6 +22,7 @@ from pathlib import Path
 
 PACKAGE = Path(__file__).parent.parent / "plrank_fast"
 DESCRIPTIONS = Path(__file__).with_name("shared_descriptions.txt")
+REFERENCE = Path(__file__).parent / "reference"
 LISTED = re.compile(r"^Parameters\n-{10}\n(.*?)(?=\n+\w[\w ]*\n---|\n*\"\"\"\Z)", re.MULTILINE | re.DOTALL)
 WIDTH = 120
 
@@ -110,8 +113,26 @@ def first_line(entry: str) -> str:
     return entry.partition("\n")[0]
 
 
+def unlisted() -> dict[Path, str]:
+    """Return the new text of each page of the reference that lacks a function of the modules whose others it lists."""
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module != "plrank_fast"]
+    modules = {alias.name: node.module for node in imports for alias in node.names if alias.name[0] != "_"}
+    before = {path: path.read_text() for path in sorted(REFERENCE.glob("*.rst"))}
+    pages = dict(before)
+    for name, module in modules.items():
+        if not any(f"\n   {name}\n" in text for text in pages.values()):
+            for path, text in pages.items():
+                listed = [other for other in modules if modules[other] == module and f"\n   {other}\n" in text]
+                if listed:
+                    last = max(listed, key=lambda other: text.index(f"\n   {other}\n"))
+                    pages[path] = text.replace(f"\n   {last}\n", f"\n   {last}\n   {name}\n")
+                    break
+    return {path: text for path, text in pages.items() if text != before[path]}
+
+
 def stale(descriptions: str | None = None) -> dict[Path, str]:
-    """Return the new text of each file of which a docstring lacks a shared description, or has another."""
+    """Return the new text of each file that lacks a shared description or a function, or has another description."""
     descriptions = descriptions or DESCRIPTIONS.read_text()
     found, classes = {}, classes_of(PACKAGE)
     for path in sorted(PACKAGE.rglob("*.py")):
@@ -119,10 +140,10 @@ def stale(descriptions: str | None = None) -> dict[Path, str]:
         source = path.read_text()
         if (text := filled(source, module, descriptions, classes)) != source:
             found[path] = text
-    return found
+    return found | unlisted()
 
 
 if __name__ == "__main__":
     for path, text in stale().items():
         path.write_text(text)
-        print(f"filled the docstrings of {path.relative_to(PACKAGE.parent)}", file=sys.stderr)
+        print(f"filled {path.relative_to(PACKAGE.parent)}", file=sys.stderr)

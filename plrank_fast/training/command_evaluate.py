@@ -55,10 +55,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     config = model.config
     cutoff = arguments.cutoff or config.cutoff
     data = load_files(
-        arguments.file,
-        normalize=config.normalize_features,
-        string_qids=arguments.string_qids,
-        cache=arguments.cache,
+        arguments.file, normalize=config.normalize_features, string_qids=arguments.string_qids, cache=arguments.cache
     )
     if data.n_features != model.n_features:
         raise ValueError(

@@ -16,12 +16,12 @@ from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.data import PROFILES
 from plrank_fast.training.command_options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
-from plrank_fast.training.config import CHOICES, PRESETS, SCHEDULES, TrainingConfig, describe_preset
+from plrank_fast.training.config import CHOICES, DEFAULT_EPOCHS, PRESETS, SCHEDULES, TrainingConfig, describe_preset
 from plrank_fast.training.model import MODEL
 from plrank_fast.training.sources import Source
 from plrank_fast.validation import threads
 
-DEFAULT_EPOCHS, DEFAULT_OUTPUT = 100, "runs/train"
+DEFAULT_OUTPUT = "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
 RUN_SETTINGS = ("patience", "n_threads", "model_threads", "checkpoint_seconds")  # beside the limits of time
 
@@ -68,9 +68,8 @@ def add_train(commands: Any) -> None:
     add_reading(data)
     settings = parser.add_argument_group("settings, which determine the result")
     add_parameters(settings, TrainingConfig, SETTINGS)
-    settings.add_argument(
-        "--no-normalize", dest="normalize_features", action="store_false", help="leave features as they are"
-    )
+    as_they_are = {"dest": "normalize_features", "action": "store_false"}
+    settings.add_argument("--no-normalize", help="leave features as they are", **as_they_are)
     run = parser.add_argument_group("run")
     run.add_argument(
         "--epochs", type=int, metavar="N", help=f"epochs in all (default {DEFAULT_EPOCHS}, or no limit with --minutes)"
@@ -79,19 +78,13 @@ def add_train(commands: Any) -> None:
     run.add_argument("--patience", help="stop after this number of epochs without a better one", **NUMBER)
     run.add_argument("--output", type=some_path, metavar="FOLDER", help=f"output folder (default {DEFAULT_OUTPUT})")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
-    run.add_argument(
-        "--resume", type=some_path, metavar="FOLDER", help="continue the run in this folder; its settings hold"
-    )
-    run.add_argument(
-        "--checkpoint-seconds",
-        type=float,
-        metavar="S",
-        help="seconds between checkpoints, which are written at epoch ends (default 10)",
-    )
+    resume = "continue the run in this folder; its settings hold"
+    run.add_argument("--resume", type=some_path, metavar="FOLDER", help=resume)
+    seconds = "seconds between checkpoints, which are written at epoch ends (default 10)"
+    run.add_argument("--checkpoint-seconds", type=float, metavar="S", help=seconds)
     run.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="gradient threads (default: all)")
-    run.add_argument(
-        "--model-threads", help="threads of PyTorch (default 1, which gives the same bits everywhere)", **NUMBER
-    )
+    model_threads = "threads of PyTorch (default 1, which gives the same bits everywhere)"
+    run.add_argument("--model-threads", help=model_threads, **NUMBER)
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=train, parser=parser)
 

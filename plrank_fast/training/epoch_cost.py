@@ -22,6 +22,17 @@ from plrank_fast.data import PROFILES
 from plrank_fast.data.generated import list_lengths
 from plrank_fast.validation import FloatArray, IntArray
 
+# Titles in tables and legends, and colours that the colour-blind can tell apart; other estimators have their names.
+LOOKS = {
+    "pl_rank_exact": ("exact", "#111111"),
+    "pl_rank_cmc": ("conditional MC", "#009E73"),
+    "pl_rank_3": ("PL-Rank-3", "#0072B2"),
+    "pl_rank_2": ("PL-Rank-2", "#E69F00"),
+    "pl_rank_1": ("PL-Rank-1", "#56B4E9"),
+    "stochastic_rank": ("StochasticRank", "#D55E00"),
+    "policy_gradient": ("policy gradient", "#CC79A7"),
+    "placement_policy_gradient": ("placement PG", "#8C6BB1"),
+}
 DRAWN = 20_000  # lengths, of which a few quantiles are used
 
 Call = Callable[[], object]
@@ -92,7 +103,13 @@ class Method:
     @property
     def title(self) -> str:
         """Title in tables and legends."""
-        return ESTIMATORS[self.estimator].title + (f", N = {self.n_samples}" if self.n_samples else "")
+        title, _ = LOOKS.get(self.estimator, (self.estimator, ""))
+        return title + (f", N = {self.n_samples}" if self.n_samples else "")
+
+    @property
+    def color(self) -> str:
+        """Colour in pictures."""
+        return LOOKS.get(self.estimator, ("", "#999999"))[1]
 
     def call(self, workload: Workload, cutoff: int, seed: int = 0) -> partial[FloatArray]:
         """Return a function that computes the gradient of the queries, on one thread."""

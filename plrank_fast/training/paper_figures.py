@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.training import paper_methods
 from plrank_fast.training.config import describe_preset
@@ -123,7 +122,7 @@ def _name(name: str) -> str:
 def _style(method: Method, preset: str = "default") -> dict[str, Any]:
     many = method.n_samples == paper_methods.SAMPLES[1]
     return {
-        "color": ESTIMATORS[method.estimator].color,
+        "color": method.color,
         "linestyle": ("--" if many else "-") if preset == "default" else ("-." if many else ":"),
         "marker": "s" if many else "o",
         "linewidth": 1.6,

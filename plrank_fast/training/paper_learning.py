@@ -26,11 +26,7 @@ DISPARITY_METHODS = (
     *(Method("pl_rank_exact", 0), Method("pl_rank_cmc", 1)),
     *(Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
 )
-SETTINGS_METHODS = (
-    Method("pl_rank_3", 100),
-    Method("pl_rank_3", 1000),
-    *BEYOND,
-)
+SETTINGS_METHODS = (Method("pl_rank_3", 100), Method("pl_rank_3", 1000), *BEYOND)
 CUTOFF = 10  # of the parts with a single cutoff
 # The title of each part, its methods, and what its runs differ in besides set, method and cutoff.
 PARTS: dict[str, tuple[str, tuple[Method, ...], tuple[Figures, ...]]] = {

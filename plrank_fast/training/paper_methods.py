@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.training.epoch_cost import Method
 
 HARDWARE = "AMD EPYC 7H12, NumPy estimators, TensorFlow network"
@@ -33,9 +32,8 @@ MINUTES: dict[tuple[str, str, int], tuple[float, ...]] = {
     ("istella", "pl_rank_3", 1000): (9.93, 10.14, 10.87, 12.20, 14.75),
 }
 
-SLOWEST_FIRST = tuple(reversed(ESTIMATORS.items()))
-PUBLISHED = tuple(Method(name, n) for name, method in SLOWEST_FIRST if method.is_published for n in SAMPLES)
-BEYOND = tuple(Method(name, method.n_samples) for name, method in SLOWEST_FIRST if method.n_samples < 2)
+PUBLISHED = tuple(Method(name, n) for name in ("stochastic_rank", "pl_rank_2", "pl_rank_3") for n in SAMPLES)
+BEYOND = (Method("pl_rank_cmc", 1), Method("pl_rank_exact", 0))
 ALL = (*PUBLISHED, *BEYOND)
 
 

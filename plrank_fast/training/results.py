@@ -61,16 +61,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     return {
         "config": asdict(run.config),
         "source": asdict(run.source) if run.source else None,
-        "data": {
-            name: {
-                "queries": part.n_queries,
-                "without_relevant": queries_without_relevant(part),
-                "documents": part.n_docs,
-                "features": part.n_features,
-                "name": part.name,
-            }
-            for name, part in run.splits.items()
-        },
+        "data": {name: _described(part) for name, part in run.splits.items()},
         "stopped": stopped,
         "epochs": run.progress.epoch,
         "best_epoch": run.progress.best_epoch,
@@ -92,6 +83,11 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     }
 
 
+def _described(data: RankingData) -> dict[str, Any]:
+    counts = {"queries": data.n_queries, "documents": data.n_docs, "features": data.n_features}
+    return {**counts, "without_relevant": queries_without_relevant(data), "name": data.name}
+
+
 def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
     """Write plain values as readable JSON, replacing an earlier file in one step."""
     write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
@@ -104,31 +100,24 @@ def results_table(results: Mapping[str, Any]) -> str:
         for split, states in results["metrics"].items()
         for state, metrics in states.items()
     ]
-    data = results["data"]["train"]
-    config, config_of = results["config"], TrainingConfig.from_json(results["config"])
-    return "\n".join(
-        [
-            f"{results['method']} on {data['name']}: {data['queries']} queries, {data['documents']} documents, "
-            f"{results['epochs']} epochs in {results['seconds']:.1f} s",
-            "",
-            metrics_table(rows, config_of, config["cutoff"]),
-            empty_queries(
-                config["empty"],
-                [
-                    (SPLIT_TITLES[split], results["data"][split]["without_relevant"], results["data"][split]["queries"])
-                    for split in results["metrics"]
-                ],
-            ),
-            "",
-            textwrap.fill(settings_line(config_of), 100, subsequent_indent="  "),
-            f"the best epoch is that of the highest {config_of.quality_name} on the validation data"
-            if config_of.objective != DISPARITY
-            else "the best epoch is that of the lowest disparity on the validation data",
-            *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
-            "",
-            time_table(results),
-        ]
-    )
+    data, config = results["data"], TrainingConfig.from_json(results["config"])
+    train = data["train"]
+    empty = [(SPLIT_TITLES[name], data[name]["without_relevant"], data[name]["queries"]) for name in results["metrics"]]
+    best = "lowest" if config.objective == DISPARITY else "highest"
+    lines = [
+        f"{results['method']} on {train['name']}: {train['queries']} queries, {train['documents']} documents, "
+        f"{results['epochs']} epochs in {results['seconds']:.1f} s",
+        "",
+        metrics_table(rows, config, config.cutoff),
+        empty_queries(config.empty, empty),
+        "",
+        textwrap.fill(settings_line(config), 100, subsequent_indent="  "),
+        f"the best epoch is that of the {best} {config.quality_name} on the validation data",
+        *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
+        "",
+        time_table(results),
+    ]
+    return "\n".join(lines)
 
 
 def queries_without_relevant(data: RankingData) -> int:

@@ -12,14 +12,13 @@ from plrank_fast._shared.interruption import deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.offsets import offsets_from_qid
-from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.config import DEFAULT_EPOCHS, TrainingConfig
 from plrank_fast.training.model import RankingModel
 from plrank_fast.training.results import PROGRESS, show_progress
 from plrank_fast.training.trainer import TrainingRun
 from plrank_fast.validation import hinted_plainly, of_type, require, threads
 
 HELD_OUT = 5  # one query in so many chooses the best epoch where no validation data are given
-DEFAULT_EPOCHS = 100
 
 
 class Settings(TypedDict, total=False):

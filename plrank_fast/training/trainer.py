@@ -36,12 +36,10 @@ from plrank_fast.validation import count, real
 CHECKPOINT = "checkpoint.plrank"
 CHECKPOINT_SECONDS = 10.0  # the most whole epochs that a kill loses take
 MOST_MODEL_THREADS = 1024  # PyTorch crashes with more threads than the system can start
-ACTIVITIES = {
-    "gradient": "sampling and gradient",
-    "model": "network",
-    "evaluation": "evaluation",
-    "checkpoint": "checkpoints",
-}  # activities by which time is recorded, with their titles
+ACTIVITIES = {  # by which time is recorded, with their titles
+    **{"gradient": "sampling and gradient", "model": "network"},
+    **{"evaluation": "evaluation", "checkpoint": "checkpoints"},
+}
 # of float32: itself, its best value, its gradient and the two moments of Adam, three of them also at the last epoch end
 BYTES_OF_A_WEIGHT = 32
 ORDER, SAMPLING = range(2)  # keys of the random streams
@@ -240,14 +238,9 @@ class TrainingRun:
         own = self.network.scores(data.features[self.ranks.share(data.offsets).docs])
         scores = np.concatenate(self.ranks.gathered(own))
         return evaluate_scores(
-            scores,
-            data.labels,
-            data.offsets,
-            cutoff=self.config.cutoff,
-            n_threads=self.n_threads,
-            empty=self.config.empty,
-            with_disparity=self.config.objective == DISPARITY,
-        )
+            scores, data.labels, data.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads,
+            empty=self.config.empty, with_disparity=self.config.objective == DISPARITY,
+        )  # fmt: skip
 
     def best_model(self) -> RankingModel:
         """Return the network of the best epoch."""
