@@ -100,6 +100,27 @@ def hessian_products(problem: Problem, *, finer: bool = False) -> Ratios:
     return {"Hessian product": of_norm(got / size, best / size, dataclasses.replace(problem, rtol=rtol))}
 
 
+def average_precision(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Expected average precision, alone and with its gradient."""
+    relevant, rtol = np.count_nonzero(problem.relevance > 0), max(problem.rtol, FINEST_CHECKED)
+    if relevant == 0:
+        return {}
+    value, gradient = trapezoid_reference.average_precision(
+        problem.scores, problem.relevance, problem.cutoff, finer=finer
+    )
+    scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])  # Plackett-Luce has no scale of noise
+    arguments, options = (scores, problem.passed()[1], problem.cutoff), {"rtol": rtol, "n_threads": 1}
+    alone = plr.expected_average_precision(*arguments, **options)
+    beside, slopes = plr.expected_average_precision(*arguments, gradient=True, **options)
+    largest = rtol * min(problem.cutoff, relevant) / relevant
+    norm = max(np.linalg.norm(gradient), 1e-3 / relevant)
+    return {
+        "average precision": ratio(abs(alone[0] - value), largest),
+        "average precision beside its gradient": ratio(abs(beside[0] - value), largest),
+        "gradient of average precision": ratio(np.linalg.norm(slopes - gradient), rtol * norm),
+    }
+
+
 def normal_expectations(problem: Problem, *, finer: bool = False) -> Ratios:
     return exact_expectations(problem, noise="normal", finer=finer)
 
@@ -264,6 +285,7 @@ def _normal_nodes(problem: Problem) -> float:
 ATTACKS = {
     "exact": Attack(exact_expectations, 400, lambda p: _nodes(p) * p.n_docs * p.cutoff),
     "products": Attack(hessian_products, 150, lambda p: 10.0 * _nodes(p) * p.n_docs * p.cutoff),
+    "average precision": Attack(average_precision, 400, lambda p: 4.0 * _nodes(p) * p.n_docs * p.cutoff),
     "coarse": Attack(coarse, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "many ranks": Attack(many_ranks, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
     # a normal distribution function costs ten ranks

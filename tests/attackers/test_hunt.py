@@ -189,6 +189,7 @@ class TestHunt:
             ("exact", "pl_rank_exact", 1 + 1e-5),
             ("exact", "expected_metric", 1 + 1e-5),
             ("exact", "exposure_vjp", 1 + 1e-5),
+            ("average precision", "expected_average_precision", 1 + 1e-5),
             ("coarse", "pl_rank_exact", 1 + 0.5),
             ("many ranks", "pl_rank_exact", 1 + 0.5),
             ("alike", "pl_rank_exact", 1 + 0.5),

@@ -45,6 +45,14 @@ def expectations(
     return reference.exact_normal_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
 
 
+def average_precision(
+    scores: np.ndarray, relevance: np.ndarray, cutoff: int, *, finer: bool = False
+) -> tuple[float, np.ndarray]:
+    """Expected average precision and its gradient."""
+    step = step_of(cutoff) / (3 if finer else 1)
+    return reference.average_precision_by_trapezoid(scores, relevance, cutoff, step=step)
+
+
 def rank_probabilities(scores: np.ndarray, cutoff: int, *, finer: bool = False) -> np.ndarray:
     """P(rank of d = k), (D, K), from its discrete Fourier transform over ranks.
 
