@@ -30,7 +30,9 @@ from plrank_fast._core.ranking.rankings cimport fault_in_query
 from plrank_fast._core.ranking.remaining cimport lay_out_remaining
 from plrank_fast._core.ranking.weights cimport weights_workspace
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
-from plrank_fast._core.runtime.magnitudes cimport are_finite, are_within_limits
+from plrank_fast._core.runtime.magnitudes cimport (
+    PLR_LARGEST_COUNT, PLR_LIMIT_EXPONENT, PLR_SMALLEST_TOLERANCE, are_finite, are_within_limits,
+)
 from plrank_fast._core.sampling.samplers cimport Draw, draw_query, sampler_workspace
 
 cdef extern from "plrank.h":
@@ -69,8 +71,7 @@ cdef enum:
     ALIGNMENT = 64  # the kernels load whole cache lines
 
 cdef uint64_t MARK = <uint64_t>0x706c72616e6b0001
-cdef double SMALLEST_RTOL = 1e-10, SMALLEST_SIGMA = 2.0**-200  # as in validation/checks.py
-cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a double can be computed
+cdef double LARGEST_SIGMA = 2.0**PLR_LIMIT_EXPONENT
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -80,9 +81,9 @@ cdef int64_t LARGEST_COUNT = <int64_t>1 << 59  # products with the size of a dou
 cdef inline int32_t check_sizes(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
     if not 0 <= n_items <= INT32_MAX:
         return PLRANK_BAD_N_ITEMS
-    if not 0 <= cutoff <= LARGEST_COUNT:
+    if not 0 <= cutoff <= PLR_LARGEST_COUNT:
         return PLRANK_BAD_CUTOFF
-    if not 0 < n_samples <= LARGEST_COUNT:
+    if not 0 < n_samples <= PLR_LARGEST_COUNT:
         return PLRANK_BAD_N_SAMPLES
     return PLRANK_OK
 
@@ -158,7 +159,7 @@ cdef inline int32_t check_rankings(
     cdef int64_t[2] where
     if length < used:
         return PLRANK_BAD_RANKINGS
-    if length > LARGEST_COUNT // n_rankings:
+    if length > PLR_LARGEST_COUNT // n_rankings:
         return PLRANK_BAD_N_SAMPLES
     if used == 0:
         return PLRANK_OK
@@ -232,7 +233,7 @@ cdef int32_t plrank_stream_init(
         return PLRANK_NULL_POINTER
     if stream_size < <int64_t>sizeof(Stream):
         return PLRANK_WORKSPACE_TOO_SMALL
-    if not 0 <= query <= LARGEST_COUNT:
+    if not 0 <= query <= PLR_LARGEST_COUNT:
         return PLRANK_BAD_QUERY
     content.mark = MARK
     content.key[0] = key0
@@ -248,7 +249,7 @@ cdef int32_t plrank_stream_seek(void *stream, int64_t query, int64_t block) noex
     cdef int32_t status = check_stream(stream, &content)
     if status != PLRANK_OK:
         return status
-    if not (0 <= query <= LARGEST_COUNT and 0 <= block <= LARGEST_COUNT):
+    if not (0 <= query <= PLR_LARGEST_COUNT and 0 <= block <= PLR_LARGEST_COUNT):
         return PLRANK_BAD_QUERY
     content.query = query
     content.block = block
@@ -300,7 +301,7 @@ cdef int64_t plrank_sample_rankings_workspace(int64_t n_items, int64_t cutoff, i
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
         return status
     cutoff = min(cutoff, n_items)
-    if n_samples > LARGEST_COUNT // cutoff:
+    if n_samples > PLR_LARGEST_COUNT // cutoff:
         return PLRANK_BAD_N_SAMPLES
     return with_alignment(weights_workspace(n_items) + sampler_workspace(n_items, cutoff))
 
@@ -470,7 +471,7 @@ cdef int32_t plrank_stochastic_rank(
         return status
     if noise != PLRANK_GUMBEL and noise != PLRANK_NORMAL:
         return PLRANK_BAD_NOISE
-    if not SMALLEST_SIGMA <= sigma <= 1.0 / SMALLEST_SIGMA:
+    if not 1.0 / LARGEST_SIGMA <= sigma <= LARGEST_SIGMA:
         return PLRANK_BAD_SIGMA
     clear(gradient, n_items)
     if needed > 0:
@@ -511,7 +512,7 @@ cdef int32_t exact(
         return status
     if gradient == NULL and n_items > 0 and (value == NULL or hessian != NULL):
         return PLRANK_NULL_POINTER
-    if not SMALLEST_RTOL <= rtol < 1.0:
+    if not PLR_SMALLEST_TOLERANCE <= rtol < 1.0:
         return PLRANK_BAD_RTOL
     if needed > 0:
         held = solve(
@@ -552,7 +553,7 @@ cdef int64_t plrank_rank_probabilities_workspace(int64_t n_items, int64_t cutoff
     cdef int32_t status = check_sizes(n_items, cutoff, 1)
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
         return status
-    if cutoff > LARGEST_COUNT // n_items:
+    if cutoff > PLR_LARGEST_COUNT // n_items:
         return PLRANK_BAD_CUTOFF
     return with_alignment(exact_workspace(n_items, cutoff, True))
 

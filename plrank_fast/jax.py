@@ -27,7 +27,7 @@ jnp = import_extra("jax.numpy", "jax")
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
 
-@validation.hinted_plainly
+@validation.hinted
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -349,7 +349,7 @@ class PlackettLuce:
         """Shape of a ranking: (cutoff,)."""
         return (self.cutoff,)
 
-    @validation.hinted_plainly
+    @validation.hinted
     def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
         """Draw rankings, without a gradient.
 
@@ -411,7 +411,7 @@ class PlackettLuce:
         log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
         return log_prob.swapaxes(0, 1).reshape(shape)
 
-    @validation.hinted_plainly
+    @validation.hinted
     def entropy(self, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
 
@@ -428,7 +428,7 @@ class PlackettLuce:
         """
         return -self._mean_log_ratio(None, key, n_samples)
 
-    @validation.hinted_plainly
+    @validation.hinted
     def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 

@@ -110,7 +110,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.tol = tol
         self.n_threads = n_threads
 
-    @validation.hinted_plainly
+    @validation.hinted
     def fit(
         self,
         X: Any,
@@ -178,7 +178,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self.n_queries_ = offsets.size - 1
         return self
 
-    @validation.hinted_plainly
+    @validation.hinted
     def predict(self, X: Any) -> FloatArray:
         """Compute the score of each document; higher scores rank nearer to the top.
 
@@ -197,7 +197,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         )
         return np.asarray(X @ self.coef_, dtype=np.float64)
 
-    @validation.hinted_plainly
+    @validation.hinted
     def sample_rankings(
         self,
         X: Any,
@@ -237,7 +237,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         rows = np.append(order, -1)  # the padding takes the last entry
         return rows[np.where(drawn < 0, order.size, drawn + offsets[:-1, np.newaxis, np.newaxis])]
 
-    @validation.hinted_plainly
+    @validation.hinted
     def score(
         self,
         X: Any,

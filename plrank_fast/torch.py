@@ -245,7 +245,7 @@ _hessian_product = _operator(
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
 
-@validation.hinted_plainly
+@validation.hinted
 def plackett_luce_loss(
     scores: Any,
     relevance: Any,
@@ -454,7 +454,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     torch.Size([1, 3])
     """
 
-    @validation.hinted_plainly
+    @validation.hinted
     def __init__(
         self,
         cutoff: int | None = 10,
@@ -475,7 +475,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
-    @validation.hinted_plainly
+    @validation.hinted
     def forward(
         self,
         scores: Any,
@@ -810,7 +810,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         """
         return -self._mean_log_ratio(None, n_samples)
 
-    @validation.hinted_plainly
+    @validation.hinted
     def kl(self, other: Any, n_samples: int = 1000) -> Any:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 

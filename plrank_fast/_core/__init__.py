@@ -3,7 +3,7 @@
 Each module imports only modules listed above it::
 
     _core/runtime       runs a call           scalar_types  buffers  simd  threads  teams  layout  queries  batch
-                                              magnitudes  plain_arrays  arguments  calls  compensated
+                                              magnitudes  arguments  calls  compensated
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              introselect  samplers

@@ -148,7 +148,7 @@ def PL_rank_2(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        As of `PL_rank_1`.
+        Gradient or loss, as `PL_rank_1` returns it.
     """
     return _gradient(plrank_fast.pl_rank_2, rank_weights, labels, scores, n_samples, sampled_rankings)
 
@@ -179,7 +179,7 @@ def PL_rank_3(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        As of `PL_rank_1`.
+        Gradient or loss, as `PL_rank_1` returns it.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def policy_gradient(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        As of `PL_rank_1`.
+        Gradient or loss, as `PL_rank_1` returns it.
     """
     return _gradient(plrank_fast.policy_gradient, rank_weights, labels, scores, n_samples, sampled_rankings)
 
@@ -248,7 +248,7 @@ def placement_policy_gradient(
     Returns
     -------
     ndarray, shape (n_docs,), float64
-        As of `PL_rank_1`.
+        Gradient or loss, as `PL_rank_1` returns it.
     """
     return _gradient(plrank_fast.placement_policy_gradient, rank_weights, labels, scores, n_samples, sampled_rankings)
 

@@ -16,7 +16,7 @@ from plrank_fast.training.config import DEFAULT_EPOCHS, TrainingConfig
 from plrank_fast.training.model import RankingModel
 from plrank_fast.training.results import PROGRESS, show_progress
 from plrank_fast.training.trainer import TrainingRun
-from plrank_fast.validation import hinted_plainly, of_type, require, threads
+from plrank_fast.validation import hinted, of_type, require, threads
 
 HELD_OUT = 5  # one query in so many chooses the best epoch where no validation data are given
 
@@ -39,7 +39,7 @@ class Settings(TypedDict, total=False):
     seed: int
 
 
-@hinted_plainly
+@hinted
 def train(
     data: Any,
     validation: Any = None,

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast._core.runtime import magnitudes as _magnitudes
-from plrank_fast._core.runtime import plain_arrays as _plain_arrays
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each, require
 
@@ -19,6 +18,7 @@ RankingArray: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
 RandomState: TypeAlias = int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
 
+DOUBLE = np.dtype(np.float64)
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
@@ -31,9 +31,10 @@ def real_array(
 
     With ``ndim`` None they may have any number of dimensions.
     """
-    plain = _plain_arrays.finite_copy(values)
-    if plain is not None and (ndim is None or plain.ndim in ndim):
-        return plain
+    if type(values) is np.ndarray and values.dtype is DOUBLE and (ndim is None or values.ndim in ndim):
+        copy = values.copy()
+        if _magnitudes.all_finite(copy):
+            return copy
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
@@ -45,7 +46,7 @@ def real_array(
     copy = np.array(array, dtype=np.float64, order="C")
     if array.dtype.kind in "iu" or isinstance(values, (list, tuple)):
         _check_integers(array if array.dtype.kind in "iu" else values, copy, name)
-    if not _magnitudes.all_finite(copy.reshape(-1)):
+    if not _magnitudes.all_finite(copy):
         finite = np.isfinite(copy)
         if minus_infinity:
             finite |= copy == -np.inf

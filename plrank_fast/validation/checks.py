@@ -10,16 +10,16 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from plrank_fast._core.gradients.exact import SMALLEST_TOLERANCE
 from plrank_fast._core.runtime import calls as _calls
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 Choice = TypeVar("Choice", bound=str)
 
-LARGEST_MAGNITUDE = 2.0**_magnitudes.LIMIT_EXPONENT
+LARGEST_MAGNITUDE: float = _magnitudes.LARGEST_MAGNITUDE
 SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
-LARGEST_COUNT = 2**59  # as many doubles can be addressed; the C interface has the same limit
+LARGEST_COUNT: int = _magnitudes.LARGEST_COUNT
+TRACED = "torch", "jax", "sklearn"  # these libraries trace or route functions, and take plain ones only
 HINTS = {  # for names in Python's error of a call: what to pass for the first of these that the function has
     "rank_weights": {"rank_weights": "dcg_weights(10)"},
     "cutoff": {"rank_weights": "dcg_weights(cutoff)"},
@@ -70,11 +70,8 @@ def given(value: Any, name: str, where: str) -> Any:
 
 def hinted(function: Function) -> Function:
     """Let ``function`` answer a call that does not fit its signature with the argument to pass."""
-    return _calls.Answering(function, hint_at_argument)
-
-
-def hinted_plainly(function: Function) -> Function:
-    """Do as `hinted`, by a plain function: libraries that trace or route functions take no other."""
+    if function.__module__.rpartition(".")[2] not in TRACED:
+        return _calls.Answering(function, hint_at_argument)
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -208,7 +205,7 @@ def factor(value: Any, name: str) -> float:
 
 def relative_tolerance(value: Any, name: str = "rtol") -> float:
     """Return a tolerance that exact expectations can reach; below 1e-10 rounding errors dominate."""
-    return real(value, name, at_least=SMALLEST_TOLERANCE, below=1.0)
+    return real(value, name, at_least=_magnitudes.SMALLEST_TOLERANCE, below=1.0)
 
 
 def flag(value: Any, name: str) -> bool:

@@ -71,7 +71,6 @@ TESTS = {
     ],
     "_core/sampling/samplers": [*_SAMPLERS, *_INTROSELECT, *_BATCHES, *_ARGUMENTS],
     "_core/sampling/introselect": ["statistical/test_sampling.py", "references/test_selection.py", *_BATCHES],
-    "_core/runtime/plain_arrays": [*_ARGUMENTS, *_BATCHES],
     "_core/runtime/arguments": [*_ARGUMENTS, *_BATCHES],
     "_core/random/key": _ARGUMENTS,
     "_core/random/selection": ["references/test_selection.py", "statistical/test_sampling.py"],

@@ -19,6 +19,7 @@ from plrank_fast._core.runtime.arguments cimport (
     checked_output,
     checked_real,
     checked_threads,
+    checked_tolerance,
     chosen,
     validation,
     zeros,
@@ -66,8 +67,6 @@ cdef dict NOISES = {}
 while kernels.noise(len(NOISES)) != NULL:
     NOISES[kernels.noise(len(NOISES)).decode()] = len(NOISES)
 NOISE_NAMES = tuple(NOISES)
-cdef double SMALLEST_RTOL = 1e-10  # below it rounding errors dominate; the C interface has the same limit
-SMALLEST_TOLERANCE = SMALLEST_RTOL
 
 # Nanoseconds per item, and per item and rank, at 1e-6 and std-1 scores; scores of trained models cost several times as
 # much. Only the length of a round and the number of threads depend on it.
@@ -211,8 +210,7 @@ def expectations(
     cdef bint with_hessian = checked_flag(hessian, "hessian")
     if stop is not None:
         stop = validation.chances_to_stop(stop, checked.n_items)
-    if type(rtol) is not float or not SMALLEST_RTOL <= rtol < 1.0:
-        rtol = validation.relative_tolerance(rtol)
+    rtol = checked_tolerance(rtol)
     call.queries = checked.queries
     call.task = new_query(checked.queries.n_ranks)
     if direction is not None:
@@ -279,8 +277,7 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, "relevance", True)
     cdef bint with_gradient = checked_flag(gradient, "gradient")
     cdef double of_empty = checked_real(empty, "empty", or_nan=True)
-    if type(rtol) is not float or not SMALLEST_RTOL <= rtol < 1.0:
-        rtol = validation.relative_tolerance(rtol)
+    rtol = checked_tolerance(rtol)
     call.task = new_query(checked_cutoff(cutoff, checked.longest))
     call.task.average_precision = True
     call.task.rtol = rtol

@@ -40,6 +40,7 @@ cdef CheckedBatch checked_batch(
 cdef intp_t checked_count(object value, str name, intp_t lowest) except -1
 cdef double checked_real(object value, str name, bint or_nan=*) except? -1.0
 cdef double checked_factor(object value, str name) except -1.0
+cdef double checked_tolerance(object value) except -1.0
 cdef bint checked_flag(object value, str name) except -1
 cdef object chosen(object value, str name, dict choices)
 cdef object checked_threads(object n_threads)

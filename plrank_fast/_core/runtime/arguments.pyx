@@ -15,17 +15,16 @@ was.
 
 import numpy as np
 
-from plrank_fast._core.runtime.magnitudes import LIMIT_EXPONENT
-
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport floor, isinf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_NOT_FINITE, copy_each_within_limits, each_within, found_in, found_while_copying,
+    PLR_LIMIT_EXPONENT, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE, copy_each_within_limits, each_within, found_in,
+    found_while_copying,
 )
-from plrank_fast._core.runtime.plain_arrays cimport plain_integers, plain_numbers, plain_values
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
@@ -34,15 +33,15 @@ cdef extern from "runtime/atomics.h" nogil:
     void plr_add_flags(int *flags, int found)
 
 cdef extern from "runtime/magnitudes.h" nogil:
-    int PLR_FLOATS, PLR_INTS
+    int PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS, PLR_KINDS
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
 
 NOT_TAKEN = object()
 LONGEST_LIST = 10_000  # documents without offsets and without a warning
-cdef double LARGEST_FACTOR = 2.0**LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
-cdef object COPYTO = np.copyto, EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64)
+cdef double LARGEST_FACTOR = 2.0**PLR_LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
+cdef object COPYTO = np.copyto, EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64), NDARRAY = np.ndarray
 cdef intp_t longest_list = LONGEST_LIST
 cdef intp_t FEW = 4096               # items of which a pass takes less time than to look at the number of processors
 
@@ -87,6 +86,13 @@ cdef double checked_factor(object value, str name) except -1.0:
     return validation.factor(value, name)
 
 
+cdef double checked_tolerance(object value) except -1.0:
+    """Return a relative tolerance that exact expectations can reach."""
+    if type(value) is float and PLR_SMALLEST_TOLERANCE <= value < 1.0:
+        return value
+    return validation.relative_tolerance(value)
+
+
 cdef bint checked_flag(object value, str name) except -1:
     return value is True or (value is not False and validation.flag(value, name))
 
@@ -108,6 +114,41 @@ cdef object checked_threads(object n_threads):
 # ---------------------------------------------------------------------------------------------------------------------
 # Arrays
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef inline int kind_of(const Py_buffer *view) noexcept:
+    """Return the kind of numbers, one of ``magnitudes.h``, or -1."""
+    cdef char name = view.format[0]
+    if view.format[1] != 0:
+        return -1
+    if view.itemsize == 8:
+        return PLR_DOUBLES if name == b"d" else PLR_LONGS if name in (b"l", b"q") else -1
+    if view.itemsize == 4:
+        return PLR_FLOATS if name == b"f" else PLR_INTS if name == b"i" else -1
+    return -1
+
+
+cdef void *plain(object array, int *kind, intp_t *n_values, bint writeable=False) noexcept:
+    """Return the values of a one-dimensional, contiguous array of native numbers; NULL and a count of -1 for others.
+
+    ``kind`` is that of the numbers, or ``PLR_KINDS`` to learn it. The pointer is valid until the array is freed or
+    resized. A subclass, such as a masked array, is not plain.
+    """
+    cdef Py_buffer view
+    cdef void *values = NULL
+    cdef int found
+    n_values[0] = -1
+    if type(array) is not NDARRAY:
+        return NULL
+    try:
+        PyObject_GetBuffer(array, &view, PyBUF_FORMAT | PyBUF_STRIDES | (PyBUF_WRITABLE if writeable else 0))
+    except (BufferError, ValueError):  # the array is read-only, or no format describes its type
+        return NULL
+    found = kind_of(&view)
+    if found >= 0 and kind[0] in (found, PLR_KINDS) and view.ndim == 1 and view.strides[0] == view.itemsize:
+        values, kind[0], n_values[0] = view.buf, found, view.shape[0]
+    PyBuffer_Release(&view)
+    return values
+
 
 cdef inline bint look_exchanged(const double *scores, const double *others, intp_t n_items) noexcept:
     """Return whether ``validation.of_documents``, which warns of exchanged arguments, could have reason to."""
@@ -177,23 +218,25 @@ cdef class CheckedBatch:
         cdef Columns columns
         cdef const double *given_weights = NULL
         cdef const int64_t *given_offsets = NULL
+        cdef int doubles = PLR_DOUBLES, longs = PLR_LONGS
         cdef double *copies
         cdef int64_t *starts
-        columns.scores.given = <const char *>plain_numbers(scores, &n_items, &columns.scores.kind)
+        columns.scores.kind = columns.relevance.kind = PLR_KINDS
+        columns.scores.given = <const char *>plain(scores, &columns.scores.kind, &n_items)
         columns.relevance.given = NULL
         columns.scores.found = columns.relevance.found = 0
         if n_items < 1:
             return False
         if relevance is not NOT_TAKEN:
-            columns.relevance.given = <const char *>plain_numbers(relevance, &n_relevance, &columns.relevance.kind)
+            columns.relevance.given = <const char *>plain(relevance, &columns.relevance.kind, &n_relevance)
             if n_relevance != n_items:
                 return False
         if rank_weights is not NOT_TAKEN:
-            given_weights = plain_values(rank_weights, &n_ranks, False)
+            given_weights = <const double *>plain(rank_weights, &doubles, &n_ranks)
             if n_ranks < 1:
                 return False
         if offsets is not None:
-            given_offsets = plain_integers(offsets, &n_offsets)
+            given_offsets = <const int64_t *>plain(offsets, &longs, &n_offsets)
             if n_offsets < 2:
                 return False
         # the four arrays one after another, in words of 64 bits
@@ -286,10 +329,11 @@ cdef class CheckedBatch:
     cdef object delivered(self, intp_t n_values, object out):
         """Return the result, in ``out`` if the caller gave one, so that only finished results are written."""
         cdef intp_t length
+        cdef int doubles = PLR_DOUBLES
         cdef Results results
         if out is None:
             return self._result
-        results = Results(plain_values(out, &length, True), self._values)
+        results = Results(<double *>plain(out, &doubles, &length, True), self._values)
         if length == n_values:
             run_ranges(copy_results, &results, n_values, 0.5, self.n_threads)
         else:  # not contiguous
@@ -347,6 +391,7 @@ cdef object empty(intp_t n_values):
 cdef object checked_output(object out, intp_t n_values):
     """Return ``out`` if it is None or an array that results can be copied to."""
     cdef intp_t length = n_values
+    cdef int doubles = PLR_DOUBLES
     if out is not None:
-        plain_values(out, &length, True)
+        plain(out, &doubles, &length, True)
     return out if length == n_values else validation.output(out, (n_values,))

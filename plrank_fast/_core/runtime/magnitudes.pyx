@@ -9,7 +9,7 @@ from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "runtime/magnitudes.h" nogil:
-    int PLR_LIMIT_EXPONENT, PLR_TOO_SMALL, PLR_LARGE_ENOUGH, PLR_DOUBLES, PLR_KINDS
+    int PLR_TOO_SMALL, PLR_LARGE_ENOUGH, PLR_DOUBLES
     ctypedef struct magnitudes_kernels:
         int (*found_in)(const double *values, size_t n) noexcept nogil
         int (*found_while_copying[4])(double *to, const void *values, size_t n) noexcept nogil
@@ -17,7 +17,8 @@ cdef extern from "runtime/magnitudes.h" nogil:
 
 cdef const magnitudes_kernels *kernels = magnitudes_kernels_at(simd_level())
 
-LIMIT_EXPONENT = PLR_LIMIT_EXPONENT
+LARGEST_MAGNITUDE = 2.0**PLR_LIMIT_EXPONENT
+SMALLEST_TOLERANCE, LARGEST_COUNT = PLR_SMALLEST_TOLERANCE, PLR_LARGEST_COUNT
 
 
 cdef inline bint within(int found) noexcept nogil:
@@ -47,18 +48,13 @@ cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
     return within(kernels.found_in(values, n))
 
 
-cdef bint copy_finite(double *to, const double *values, size_t n) noexcept nogil:
-    """Copy the values; return False if any is NaN or infinite."""
-    return not kernels.found_while_copying[PLR_DOUBLES](to, values, n) & PLR_NOT_FINITE
-
-
 cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil:
     """Copy the values; return whether every group of them is within the limits."""
     return n == 0 or each_within(kernels.found_while_copying[PLR_DOUBLES](to, values, n))
 
 
 def all_finite(array):
-    """Return whether all values of a C-contiguous array of doubles are finite."""
+    """Return whether all values of a C-contiguous array of doubles, of any shape, are finite."""
     cdef intp_t n = 0
     cdef const double *values = doubles_of(array, &n)
     return n == 0 or are_finite(values, n)
