@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import shlex
+import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import fields
 from functools import partial
@@ -14,7 +15,7 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.data import PROFILES
+from plrank_fast.data import PROFILES, RankingData
 from plrank_fast.training.command_options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.training.config import CHOICES, DEFAULT_EPOCHS, PRESETS, SCHEDULES, TrainingConfig, describe_preset
 from plrank_fast.training.model import MODEL
@@ -23,7 +24,8 @@ from plrank_fast.validation import threads
 
 DEFAULT_OUTPUT = "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
-RUN_SETTINGS = ("patience", "n_threads", "model_threads", "checkpoint_seconds")  # beside the limits of time
+LIMITS, RUN_SETTINGS = ("epochs", "minutes"), ("patience", "n_threads", "model_threads", "checkpoint_seconds")
+PATIENT_SECONDS = 2.0  # of loading data, after which it is shown
 
 
 FILES = {"nargs": "+", "type": some_path, "metavar": "FILE"}
@@ -106,6 +108,13 @@ def train(arguments: argparse.Namespace) -> int:
             arguments.parser.prog = f"{program} (rank {ranks.rank} of {ranks.count})"  # in errors
         given.setdefault("n_threads", ranks.n_threads)
         quiet = "quiet" in given or not ranks.first
+        begun = time.perf_counter()
+
+        def show_data(name: str, data: RankingData) -> None:
+            if not quiet and time.perf_counter() - begun > PATIENT_SECONDS:
+                print(f"{name}: {data.n_queries} queries, {data.n_docs} documents", flush=True)
+
+        given["observer"] = show_data
         run = (_resumed_run if "resume" in given else _new_run)(given, until_reported, ranks)
         if run.method != run.config.method and not quiet:
             print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
@@ -152,8 +161,8 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
         if exists:
             occupy()
     with ranks.one_before_others() if cache else nullcontext():
-        splits = source.load(normalize=config.normalize_features, cache=cache)
-    limits = _pick(given, "epochs", "minutes") or {"epochs": DEFAULT_EPOCHS}
+        splits = source.load(normalize=config.normalize_features, cache=cache, observer=given["observer"])
+    limits = _pick(given, *LIMITS) or {"epochs": DEFAULT_EPOCHS}
     run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS), ranks=ranks)
     if ranks.first and not exists:
         folder.mkdir(parents=True, exist_ok=True)
@@ -170,7 +179,7 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
             raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
     if ranks.first and (folder / CHECKPOINT).exists():
         until_reported.enter_context(locked_folder(folder))
-    run = TrainingRun.resume(folder, **_pick(given, "epochs", "minutes", "cache", *RUN_SETTINGS), ranks=ranks)
+    run = TrainingRun.resume(folder, **_pick(given, "cache", "observer", *LIMITS, *RUN_SETTINGS), ranks=ranks)
     assert run.source is not None
     _refuse_overwriting_data(run.source, given.get("cache"), resume=folder)
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -15,6 +15,7 @@ from plrank_fast.validation import choice, count, flag
 
 PARTS = ("train", "vali", "test")
 Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the same feature columns
+Observer = Callable[[str, RankingData], None]
 
 
 @dataclass(frozen=True)
@@ -69,22 +70,27 @@ class Source:
         """Return all files."""
         return self.train + self.vali + self.test
 
-    def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
-        """Read all splits, with `load_files`, or generate them; they may be normalised within each query."""
-        if self.profile is None:
-            options: dict[str, Any] = {"normalize": normalize, "string_qids": self.string_qids, "cache": cache}
-            files = {name: load_files(getattr(self, name), **options) for name in PARTS if getattr(self, name)}
-            n_features = max(part.n_features for part in files.values())
-            return {name: with_columns(part, n_features) for name, part in files.items()}
-        if cache is not None:
+    def load(
+        self, *, normalize: bool, cache: str | None = None, observer: Observer = lambda name, data: None
+    ) -> Splits:
+        """Read all splits, with `load_files`, or generate them; they may be normalised within each query.
+
+        ``observer`` is called with the name and the data of each split that is there.
+        """
+        splits: Splits = {}
+        if self.profile is not None and cache is not None:
             raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
-        options = {"seed": self.data_seed, "n_features": self.features}
-        train = generate(self.profile, self.queries, **options)
-        held_out = max(1, train.n_queries // 4)
-        splits = {"train": train} | {
-            name: generate(self.profile, held_out, split=name, **options) for name in PARTS[1:]
-        }
-        return {name: normalize_queries(part) for name, part in splits.items()} if normalize else splits
+        for name in PARTS:
+            if self.profile is not None:
+                queries = max(1, splits["train"].n_queries // 4) if splits else self.queries
+                part = generate(self.profile, queries, split=name, seed=self.data_seed, n_features=self.features)
+                splits[name] = normalize_queries(part) if normalize else part
+            elif paths := getattr(self, name):
+                splits[name] = load_files(paths, normalize=normalize, string_qids=self.string_qids, cache=cache)
+            if name in splits:
+                observer(name, splits[name])
+        n_features = max(part.n_features for part in splits.values())
+        return {name: with_columns(part, n_features) for name, part in splits.items()}
 
     @classmethod
     def from_json(cls, values: Mapping[str, Any]) -> Source:

@@ -125,14 +125,15 @@ class TrainingRun:
         epochs: int | None = None,
         minutes: float | None = None,
         cache: str | None = None,
+        observer: Callable[[str, RankingData], None] = lambda name, data: None,
         ranks: Ranks = ALONE,
         **settings: Any,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
         The number of ranks may differ from the earlier run's, and ``model_threads`` is that of the earlier run by
-        default. ``cache`` is a folder for parsed LETOR files; the other arguments are those of the constructor. Data
-        that have changed since are refused.
+        default. ``cache`` is a folder for parsed LETOR files, and ``observer`` that of `Source.load`; the other
+        arguments are those of the constructor. Data that have changed since are refused.
         """
         path = Path(folder) / CHECKPOINT
         header, arrays = read_archive(path, "checkpoint")
@@ -143,7 +144,7 @@ class TrainingRun:
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
-            splits = source.load(normalize=config.normalize_features, cache=cache)
+            splits = source.load(normalize=config.normalize_features, cache=cache, observer=observer)
         settings = {"model_threads": header["model_threads"], "patience": header["patience"], **settings}
         run = cls(config, source, splits, folder, epochs=epochs, minutes=minutes, ranks=ranks, **settings)
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):

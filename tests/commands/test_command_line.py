@@ -599,6 +599,15 @@ def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
     )
 
 
+def test_slow_data_are_shown(tmp_path, capsys, monkeypatch):
+    """Each split once it is there. Mutants: nothing until the training; shown with --quiet; of quick data too."""
+    shown = "train: 40 queries, "
+    for seconds, quiet in ((0.0, []), (0.0, ["--quiet"]), (1e9, [])):
+        monkeypatch.setattr("plrank_fast.training.command_train.PATIENT_SECONDS", seconds)
+        done("train", *SMALL, "--epochs", "0", "--overwrite", "--output", tmp_path, *quiet)
+        assert capsys.readouterr().out.startswith(shown) == (seconds == 0.0 and not quiet)
+
+
 def test_closed_streams(letor, tmp_path):
     """Mutant: the terminal asked for by ``sys.stderr.isatty``, where there is no ``sys.stderr``."""
     files = ["--train", str(letor), "--vali", str(letor), "--epochs", "1", "--output", str(tmp_path / "run")]
