@@ -251,8 +251,9 @@ def pl_rank_1(
 
     .. math:: g_d = R_r - \sum_{k \le r} \frac{w_d}{S_k} R_k
 
-    The cost after sampling is O(N D K), that of its paper. Source: Oosterhuis, "Computationally Efficient Optimization
-    of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    The cost after sampling is O(D + N K) per query, below the O(N D K) of its paper: this is
+    ``placement_policy_gradient`` without a baseline. Source: Oosterhuis, "Computationally Efficient Optimization of
+    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
 
     Examples
     --------

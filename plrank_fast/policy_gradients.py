@@ -269,7 +269,7 @@ def placement_policy_gradient(
     r"""Estimate the gradient of the expected metric by REINFORCE on placements.
 
     Each placement is credited with the reward from its own rank on, as it does not influence the ranks above. Without a
-    baseline the result equals that of ``pl_rank_1``: PL-Rank was derived from this estimator.
+    baseline this is ``pl_rank_1``: PL-Rank was derived from this estimator.
 
     Parameters
     ----------

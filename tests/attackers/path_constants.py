@@ -48,9 +48,6 @@ CONSTANTS = (
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
     Constant("kernels/sampling/groups/group_samplers.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
     Constant("kernels/sampling/groups/slot_table.c", "#define MOST_COMPARED ", "192", "64", "512", " /*"),
-    # gradients
-    Constant("_core/gradients/pl_rank_groups.pyx", "cdef intp_t ITEMS_PER_RANK = ", "50", "1", NEVER),
-    Constant("_core/gradients/pl_rank_groups.pyx", "cdef double HOPELESS = ", "10.0", "0.0", "1e18"),
     # losses
     Constant("_core/losses/pairs.pyx", "    WORTH_LISTING = ", "4", "0", "100000"),
     Constant("_core/losses/pairs.pyx", "    WORTH_SEARCHING = ", "64", "0", "100000", "         "),

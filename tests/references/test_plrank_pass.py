@@ -109,7 +109,7 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
 
 @pytest.mark.parametrize("seed", range(20))
 def test_few_of_many_items_beside_a_heavy_one(seed):
-    """Its difference of sums cancels, and the query is estimated once more. Mutant: no check of the amplification."""
+    """Its difference of sums cancels. Mutant: no check of the amplification."""
     rng = np.random.default_rng(seed)
     scores, relevance = 0.1 * rng.normal(size=500), 2.0 ** rng.integers(0, 5, 500) - 1.0
     scores[7], relevance[7] = np.log(1.5e4 * 500), 0.0
@@ -134,11 +134,10 @@ def test_one_ranking_leaves_next_to_nothing():
 )
 @pytest.mark.parametrize("spread", [0.1, 8.0, 60.0])
 def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
-    """Relevance has both signs, so the pass goes forward, over marks of those that are placed, for up to 4096 items.
+    """Relevance has both signs, and spreads leave many rankings, few or none to the plain estimator.
 
-    Mutants: marks of the group before not cleared; sums of the group before kept where half of a group is not wanted;
-    the last of an odd number of items left out; marks for one item too few; the weight left taken from another ranking;
-    what unplaced items get not added.
+    Mutants: marks of the group before not cleared; rankings of another lane left out; the plain estimator's sums for
+    unplaced items not handed out.
     """
     rng = np.random.default_rng(n_docs + cutoff)
     scores = spread * rng.uniform(-1.0, 1.0, n_docs)
@@ -157,8 +156,7 @@ def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
 @pytest.mark.parametrize("spread", [290.0, 320.0, 590.0])
 @pytest.mark.parametrize("n_samples", [3, 16])
 def test_complete_rankings_of_wide_spreads(spread, n_samples):
-    """One division serves two samples, whose remaining weights must not multiply to nothing. Mutant: no limit on the
-    spread of what the forward pass takes."""
+    """One division serves two samples, whose remaining weights multiply to nothing. Mutant: no check of the sums."""
     scores = np.linspace(0.0, spread, 12)
     relevance = np.arange(12.0) % 3
     rankings = np.tile(np.arange(11, -1, -1), (n_samples, 1))
@@ -215,13 +213,16 @@ def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
 
 @pytest.mark.chosen_path
 @pytest.mark.parametrize("gap", [8.0, 9.0])
-def test_either_amplified_sum_ends_the_backward_pass(gap):
+def test_either_amplified_sum_leaves_rankings_to_the_plain_estimator(gap):
     """Sums of rewards where light items alone are relevant, sums of rank weights where heavy ones are.
 
-    Mutants: one of the two looked at; each compared with the other's limit."""
+    Mutants: one of the two looked at; each compared with the other's limit; sums with their signs where any is negative.
+    """
     scores = 0.1 * np.random.default_rng(int(gap)).normal(size=12) + np.repeat([gap, 0.0], [5, 7])
     rankings, heavy = plr.sample_rankings(scores, 300, 6, rng=0), np.repeat([1.0, 0.0], [5, 7])
     for relevance, rank_weights in ((1.0 - heavy, np.array([1.0] + 5 * [1e-6])), (heavy, np.ones(6))):
-        best = ranking_reference.pl_rank(3, scores, relevance, rank_weights, rankings)
-        got = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
-        assert (np.abs(got - best.total) <= 6e-15 * best.absolute).all()
+        for sign in (1.0, -1.0):
+            for problem in ((scores, sign * relevance, rank_weights), (scores, relevance, sign * rank_weights)):
+                best = ranking_reference.pl_rank(3, *problem, rankings)
+                got = plr.pl_rank_3(*problem, rankings=rankings)
+                assert (np.abs(got - best.total) <= 6e-15 * best.absolute).all()

@@ -1,7 +1,8 @@
 """The interface of estimators from sampled rankings: three steps over the rankings of one query.
 
 ``begin`` prepares the state, ``accumulate`` adds rankings to the gradient or the state, as often as there are more, and
-``hand_out`` adds the sums in the state to the gradient. ``sampled`` lays the state out, draws the rankings in portions,
+``hand_out`` adds the sums in the state to the gradient. An estimator that must see all rankings first, for a baseline,
+has a fourth, ``observe``. ``sampled`` lays the state out, draws the rankings in portions,
 keeps sums over very many of them accurate, and takes the mean.
 """
 
@@ -24,8 +25,6 @@ cdef struct Estimate:
     # rankings of the query
     intp_t n_samples
     const double *rewards        # (n_samples,) of given rankings, replacing relevance and rank weights; or NULL
-    bint first_attempt
-    int passes_to_come           # over the same rankings, after the current one
     cancellation stop            # checked within a ranking by estimators that take O(D K) for one
     # outputs: sums, until the driver takes their mean
     double *gradient             # (n_items,) OUT, zero at first; one number if the estimate is one per query
@@ -38,7 +37,6 @@ cdef struct Estimate:
     void *state                  # of the estimator, laid out and not yet initialised before ``begin``
     # set by ``begin``
     bint in_groups               # whether ``accumulate_group`` replaces ``accumulate``
-    bint inexact                 # set later: rounding was amplified too much, and a second attempt avoids that
 
 ctypedef void (*estimate_step)(Estimate *estimate) noexcept nogil
 # rankings in rows, ``stride`` items apart
@@ -55,14 +53,13 @@ cdef enum Result:
 cdef struct Estimator:
     layout_function lay_out      # of the state, or NULL
     estimate_step begin          # or NULL
+    accumulate_step observe      # all rankings, before any is accumulated; or NULL
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
     estimate_step hand_out       # leaves the state's sums at zero; NULL: all sums are in the gradient
-    int passes                   # over the rankings
     Result result
     bint one_per_query           # the estimate is one number, not one per item
     bint needs_relevance
-    bint asks_for_spread         # whether it looks at how the weights of the items are spread
     intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
     double ns_per_item           # rough cost per sample and item, per sample and rank, and per sample, item and rank
     double ns_per_rank
@@ -83,7 +80,6 @@ cdef inline Estimate estimate_of(
     estimate.rank_weights = rank_weights
     estimate.gradient = gradient
     estimate.hessian = hessian
-    estimate.first_attempt = True
     return estimate
 
 
@@ -100,13 +96,12 @@ cdef inline Estimator new_estimator(
     estimator.lay_out = lay_out
     estimator.begin = begin
     estimator.accumulate = accumulate
+    estimator.observe = NULL
     estimator.accumulate_group = NULL
     estimator.hand_out = hand_out
-    estimator.passes = 1
     estimator.result = MEAN
     estimator.one_per_query = False
     estimator.needs_relevance = True
-    estimator.asks_for_spread = False
     estimator.fewest_items = 2
     estimator.ns_per_item = ns_per_item
     estimator.ns_per_rank = ns_per_rank

@@ -1,4 +1,4 @@
-"""The estimators PL-Rank-1, PL-Rank-2 and PL-Rank-3, and the sampled value of the metric itself."""
+"""The estimators PL-Rank-2 and PL-Rank-3, and the sampled value of the metric itself."""
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator
 from plrank_fast._core.ranking.remaining cimport Remaining
@@ -21,6 +21,5 @@ cdef void accumulate_pl_rank_3(
 cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil
 
 cdef Estimator metric_estimator() noexcept nogil
-cdef Estimator pl_rank_1_estimator() noexcept nogil
 cdef Estimator pl_rank_2_estimator() noexcept nogil
 cdef Estimator pl_rank_3_estimator() noexcept nogil

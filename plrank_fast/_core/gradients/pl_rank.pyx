@@ -1,6 +1,6 @@
-"""The estimators PL-Rank-1, PL-Rank-2 and PL-Rank-3, each as three steps over the rankings of one query.
+"""The estimators PL-Rank-2 and PL-Rank-3, each as three steps over the rankings of one query.
 
-In all of them, for one ranking y with K = cutoff ranks that count (symbols of Oosterhuis, SIGIR 2021 and 2022)::
+In both, for one ranking y with K = cutoff ranks that count (symbols of Oosterhuis, SIGIR 2021 and 2022)::
 
     PR_k = sum of theta_x rho_{y_x} over x >= k     the reward from rank k on          ``future_reward``
     S_k  = sum of w_d over d not placed before k    the weight, w = exp(score), left   ``remaining.sums``
@@ -9,12 +9,12 @@ In all of them, for one ranking y with K = cutoff ranks that count (symbols of O
     RI_k = sum of PR_j / S_j over j <= k            w_d RI_k: the reward of what it would have displaced there, the
                                                     risk of placing d                  ``risk``
 
-PL-Rank-1   g_d = PR_rank(d)   - sum over k <= rank(d) of  w_d / S_k  PR_k
 PL-Rank-2   g_d = PR_rank(d)+1 + sum over k <= rank(d) of  w_d / S_k (theta_k rho_d - PR_k)
 PL-Rank-3   the numbers of PL-Rank-2, with the sums over k accumulated once for all items:
             g_d = PR_rank(d)+1 + w_d (rho_d DR_rank(d) - RI_rank(d))
 
-An unplaced item has PR = 0 and takes part in all K ranks.
+An unplaced item has PR = 0 and takes part in all K ranks. PL-Rank-1 is the policy gradient by placement, without a
+baseline (``policy_gradient``).
 """
 
 from libc.math cimport fabs
@@ -42,7 +42,6 @@ from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "gradients/rank_pass.h" nogil:
     ctypedef struct rank_pass_kernels:
-        void (*reward_share)(double *gradient, const double *weights, double reward, size_t n) noexcept nogil
         void (*direct_and_reward)(
             double *gradient, const double *weights, const double *relevance, double direct, double reward, size_t n
         ) noexcept nogil
@@ -90,7 +89,7 @@ cdef inline void activate(PLRank *state, const int32_t *ranking, intp_t rank) no
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# PL-Rank-1 and PL-Rank-2: O(D K) per ranking
+# PL-Rank-2: O(D K) per ranking
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef inline bint unit_changes(const Remaining *remaining, intp_t rank) noexcept nogil:
@@ -98,10 +97,10 @@ cdef inline bint unit_changes(const Remaining *remaining, intp_t rank) noexcept 
         remaining.wide and remaining.unit_position[rank] != remaining.unit_position[rank - 1])
 
 
-cdef inline void accumulate_by_rank(
-    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride, bint own_reward_apart
+cdef void accumulate_pl_rank_2(
+    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
 ) noexcept nogil:
-    """Add each rank's terms to all items not placed yet, in PL-Rank-2 with the reward of the rank itself apart."""
+    """Add each rank's terms to all items not placed yet."""
     cdef PLRank *state = <PLRank *>estimate.state
     cdef const double *future_reward = state.future_reward
     cdef const int32_t *ranking
@@ -117,23 +116,11 @@ cdef inline void accumulate_by_rank(
             if unit_changes(&state.remaining, k):
                 activate(state, ranking, k)
             left_over = state.remaining.sums[k]
-            if own_reward_apart:
-                rank_pass.direct_and_reward(
-                    estimate.gradient, state.active, estimate.relevance, estimate.rank_weights[k] / left_over,
-                    future_reward[k] / left_over, estimate.n_items)
-            else:
-                rank_pass.reward_share(
-                    estimate.gradient, state.active, future_reward[k] / left_over, estimate.n_items)
-            estimate.gradient[ranking[k]] += future_reward[k + own_reward_apart]
+            rank_pass.direct_and_reward(
+                estimate.gradient, state.active, estimate.relevance, estimate.rank_weights[k] / left_over,
+                future_reward[k] / left_over, estimate.n_items)
+            estimate.gradient[ranking[k]] += future_reward[k + 1]
             state.active[ranking[k]] = 0.0
-
-
-cdef void accumulate_1(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
-    accumulate_by_rank(estimate, rankings, n_rankings, stride, False)
-
-
-cdef void accumulate_2(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
-    accumulate_by_rank(estimate, rankings, n_rankings, stride, True)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -252,12 +239,8 @@ cdef Estimator metric_estimator() noexcept nogil:
     return estimator
 
 
-cdef Estimator pl_rank_1_estimator() noexcept nogil:
-    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_1, NULL, 0.0, 0.0, 0.5)
-
-
 cdef Estimator pl_rank_2_estimator() noexcept nogil:
-    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_2, NULL, 0.0, 0.0, 0.5)
+    return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_pl_rank_2, NULL, 0.0, 0.0, 0.5)
 
 
 cdef Estimator pl_rank_3_estimator() noexcept nogil:

@@ -1,8 +1,9 @@
-"""PL-Rank-3 over groups of sixteen rankings: the choice of the kernel's pass, and the steps before and after it.
+"""PL-Rank-3 over groups of sixteen rankings, and one by one where the kernel leaves a ranking out.
 
-The kernel (``kernels/gradients/pl_rank_groups.c``) takes sixteen rankings at once, one in each SIMD lane: at D = 120
-it is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. That estimator remains for
-scores and rank weights where the kernel would miss the same tolerance of 1e-12, or take longer.
+The kernel (``kernels/gradients/pl_rank_groups.c``) takes several rankings at once, one in each SIMD lane: at D = 120 it
+is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. Its sums cancel for items
+much heavier than the weight left at rank K; the rankings for which it would miss a tolerance of 1e-12 are left to that
+estimator, and so are scores that span more than a double and rankings of more than ``GROUP_RANKS`` ranks.
 """
 
 from libc.math cimport sqrt
@@ -12,9 +13,8 @@ from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_esti
 from plrank_fast._core.gradients.pl_rank cimport (
     accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, lay_out_pl_rank,
 )
-from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
-from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t, uint32_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE
 
@@ -28,14 +28,14 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         double *gradient
         double *odd
         double total_weight
+        bint is_signed
+        double limit
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
-        double[GROUP_SIZE] first_reward
         int8_t *unplaced
         double *states
     ctypedef struct pl_rank_groups_kernels:
-        void (*backward)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*forward)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
+        uint32_t (*add_group)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
         void (*add_common_part)(
             const pl_rank_groups *groups, double direct, double risk, double denominator) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
@@ -46,30 +46,14 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 
 cdef struct PLRankGroups:
     # the state of one query
-    bint backward                # whether the kernel runs its backward pass
-    void *plain                  # state of the plain estimator
-    double *rank_weights         # (cutoff,) on cache lines
     pl_rank_groups sums
+    double *rank_weights         # (cutoff,) on cache lines
     intp_t flush_after           # rankings after which the part common to all items is added to the gradient
     intp_t since_flush
+    void *plain                  # state of the plain estimator,
+    bint plain_began             # which begins with the first ranking that the kernel leaves out
+    int32_t *ranking             # (cutoff,) such a ranking
 
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Accuracy of the backward pass
-# ---------------------------------------------------------------------------------------------------------------------
-# Its final difference leaves the part of sums over whole rankings up to an item's rank. In every ranking that part is
-# at least that of the first rank, [PR_1, theta_1] / S_1, if neither relevance nor rank weights are negative. So the
-# totals over that bound the amplification of rounding, but only at the end. The bound that ``most_draws`` gives in
-# advance is some ten times larger (it assumes the worst order, and all rank weights and rewards as large as the first).
-# So a query below ten times the limit is tried, and repeated by another pass as soon as it exceeds the limit, which
-# FLUSH_AFTER rankings show.
-
-cdef double HOPELESS = 10.0
-cdef double LARGEST_SPREAD = 300.0  # nats
-# The forward pass takes 0.1 to 0.2 ns for each item and ranking, the plain estimator 20 for each rank; with 16,000
-# items and 300 ranks, whose marks leave the second-level cache, it gained 7 %.
-cdef intp_t ITEMS_PER_RANK = 50
-cdef intp_t LONGEST_FORWARD = 4096  # items
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place each item four times on average
 
 
@@ -82,29 +66,64 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
     return min(3e3, min(1e4 / sqrt(n_rankings), 1e5 / n_rankings))
 
 
-cdef bint is_exact(const PLRankGroups *state, double total_risk, double total_direct) noexcept nogil:
-    """Return whether the backward pass has kept amplification of rounding within the limit since the last flush."""
-    cdef double limit = largest_amplification(state.since_flush) / state.sums.total_weight
-    return (
-        total_direct <= limit * state.since_flush * state.sums.rank_weights[0]
-        and total_risk <= limit * sum_of_lanes(state.sums.first_reward))
-
-
-cdef bint is_not_negative(const Estimate *estimate) noexcept nogil:
-    """Return whether no rank weight and no relevance is negative, so that the totals bound the amplification."""
+cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
     cdef int negative = 0  # no branches in the loop, which is long
-    cdef intp_t d, k
-    for k in range(estimate.cutoff):
-        if estimate.rank_weights[k] < 0.0:
-            return False
-    for d in range(estimate.n_items):
-        negative |= estimate.relevance[d] < 0.0
-    return not negative
+    cdef intp_t i
+    for i in range(n):
+        negative |= values[i] < 0.0
+    return negative
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef PLRankGroups measured
+    cdef PLRankGroups *state = <PLRankGroups *>take_state(layout, sizeof(PLRankGroups), &measured)
+    cdef size_t ranks = min(min(cutoff, n_items), <intp_t>GROUP_RANKS)
+    cdef Layout plain
+    state.rank_weights = <double *>take(layout, ranks * sizeof(double))
+    state.ranking = <int32_t *>take(layout, ranks * sizeof(int32_t))
+    state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
+    state.sums.odd = <double *>take(layout, n_items * sizeof(double))
+    state.sums.unplaced = <int8_t *>take(layout, PLR_MOST_SAMPLES * plr_marks(n_items))
+    plain = layout[0]
+    lay_out_pl_rank(&plain, n_items, cutoff)
+    state.plain = plain.state
+    layout.next = plain.next
+
+
+cdef void begin(Estimate *estimate) noexcept nogil:
+    """Prepare the sums, or leave the query to the plain estimator. O(D + K)."""
+    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
+    estimate.in_groups = estimate.weights.representable and cutoff <= GROUP_RANKS
+    if not estimate.in_groups:
+        estimate.state = state.plain
+        begin_pl_rank(estimate)
+        return
+    state.plain_began = False
+    state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
+    memcpy(state.rank_weights, estimate.rank_weights, cutoff * sizeof(double))
+    state.sums.rank_weights = state.rank_weights
+    state.sums.relevance = estimate.relevance
+    state.sums.weights = estimate.weights.relative
+    state.sums.n_items = n_items
+    state.sums.cutoff = cutoff
+    state.sums.total_weight = estimate.weights.total
+    state.sums.gradient = estimate.gradient
+    state.sums.is_signed = any_negative(estimate.rank_weights, cutoff) or any_negative(estimate.relevance, n_items)
+    state.sums.limit = largest_amplification(min(estimate.n_samples, state.flush_after)) / estimate.weights.total
+    memset(state.sums.odd, 0, n_items * sizeof(double))
+    clear_totals(state)
+
+
+cdef void clear_totals(PLRankGroups *state) noexcept nogil:
+    memset(state.sums.total_risk, 0, sizeof(state.sums.total_risk))
+    memset(state.sums.total_direct, 0, sizeof(state.sums.total_direct))
+    state.since_flush = 0
+
 
 cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     cdef double total = 0.0
@@ -114,93 +133,54 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     return total
 
 
-cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Lay out the state with its arrays; the state of the plain estimator takes their place where that is chosen."""
-    cdef PLRankGroups measured
-    cdef PLRankGroups *state = <PLRankGroups *>take_state(layout, sizeof(PLRankGroups), &measured)
-    cdef Layout plain = layout[0]
-    cdef size_t ranks = min(min(cutoff, n_items), <intp_t>GROUP_RANKS)
-    lay_out_pl_rank(&plain, n_items, cutoff)
-    state.plain = plain.state
-    state.rank_weights = <double *>take(layout, ranks * sizeof(double))
-    state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
-    state.sums.odd = <double *>take(layout, n_items * sizeof(double))
-    state.sums.unplaced = <int8_t *>take(layout, GROUP_SIZE * plr_marks(n_items))
-    layout.next = max(layout.next, plain.next)
-
-
-cdef bint choose_pass(Estimate *estimate, PLRankGroups *state) noexcept nogil:
-    """Choose the backward or the forward pass; return False if neither applies."""
-    cdef const Weights *weights = estimate.weights
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef double limit = HOPELESS * largest_amplification(min(estimate.n_samples, state.flush_after))
-    # products of two remaining weights must not leave a double's range
-    cdef bint in_range = weights.spread <= LARGEST_SPREAD
-    state.backward = estimate.first_attempt and weights.most_draws <= limit and is_not_negative(estimate)
-    return state.backward or (
-        in_range and n_items // ITEMS_PER_RANK <= cutoff and n_items <= LONGEST_FORWARD)
-
-
-cdef void begin(Estimate *estimate) noexcept nogil:
-    """Choose a pass and prepare its sums, or leave the query to the plain estimator. O(D + K)."""
-    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    if estimate.weights.representable and cutoff <= GROUP_RANKS:
-        state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
-        if choose_pass(estimate, state):
-            estimate.in_groups = True
-            memcpy(state.rank_weights, estimate.rank_weights, cutoff * sizeof(double))
-            state.sums.rank_weights = state.rank_weights
-            state.sums.relevance = estimate.relevance
-            state.sums.weights = estimate.weights.relative
-            state.sums.n_items = n_items
-            state.sums.cutoff = cutoff
-            state.sums.total_weight = estimate.weights.total
-            state.sums.gradient = estimate.gradient
-            memset(state.sums.odd, 0, n_items * sizeof(double))
-            clear_totals(state)
-            return
-    estimate.state = state.plain
-    begin_pl_rank(estimate)
-
-
-cdef void clear_totals(PLRankGroups *state) noexcept nogil:
-    memset(state.sums.total_risk, 0, sizeof(state.sums.total_risk))
-    memset(state.sums.total_direct, 0, sizeof(state.sums.total_direct))
-    memset(state.sums.first_reward, 0, sizeof(state.sums.first_reward))
-    state.since_flush = 0
-
-
-cdef void flush(Estimate *estimate, PLRankGroups *state, intp_t denominator) noexcept nogil:
+cdef void flush(PLRankGroups *state, intp_t denominator) noexcept nogil:
     """Add the part common to all items of the rankings so far to the gradient, and divide it. O(D)."""
-    cdef double risk = sum_of_lanes(state.sums.total_risk)
-    cdef double direct = sum_of_lanes(state.sums.total_direct)
-    estimate.inexact |= state.backward and not is_exact(state, risk, direct)
-    kernels.add_common_part(&state.sums, direct, risk, denominator)
+    kernels.add_common_part(
+        &state.sums, sum_of_lanes(state.sums.total_direct), sum_of_lanes(state.sums.total_risk), denominator)
     clear_totals(state)
+
+
+cdef void accumulate_left_out(
+    Estimate *estimate, PLRankGroups *state, const int32_t *columns, uint32_t left_out
+) noexcept nogil:
+    """Pass rankings of a group, the bits of ``left_out``, to the plain estimator."""
+    cdef intp_t i, k
+    estimate.state = state.plain
+    if not state.plain_began:
+        begin_pl_rank(estimate)
+        state.plain_began = True
+    for i in range(GROUP_SIZE):
+        if left_out >> i & 1:
+            for k in range(estimate.cutoff):
+                state.ranking[k] = columns[k * GROUP_SIZE + i]
+            accumulate_pl_rank_3(estimate, state.ranking, 1, estimate.cutoff)
+    estimate.state = state
 
 
 cdef void accumulate_group(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
-    if state.backward:
-        kernels.backward(&state.sums, columns, n_rankings)
-    else:
-        kernels.forward(&state.sums, columns, n_rankings)
+    cdef uint32_t left_out = kernels.add_group(&state.sums, columns, n_rankings)
+    if left_out != 0:
+        accumulate_left_out(estimate, state, columns, left_out)
     state.since_flush += n_rankings
     if state.since_flush >= state.flush_after:
-        flush(estimate, state, 1)
+        flush(state, 1)
 
 
 cdef void hand_out(Estimate *estimate) noexcept nogil:
-    if estimate.in_groups:
-        flush(estimate, <PLRankGroups *>estimate.state, estimate.denominator)
-        estimate.denominator = 1  # saves a pass over a long list
-    else:
+    cdef PLRankGroups *state = <PLRankGroups *>estimate.state
+    if not estimate.in_groups:
         hand_out_pl_rank_3(estimate)
+        return
+    if state.plain_began:
+        estimate.state = state.plain
+        hand_out_pl_rank_3(estimate)
+        estimate.state = state
+    flush(state, estimate.denominator)
+    estimate.denominator = 1  # saves a pass over a long list
 
 
 cdef Estimator pl_rank_3_in_groups() noexcept nogil:
     cdef Estimator estimator = new_estimator(lay_out, begin, accumulate_pl_rank_3, hand_out, 0.0, 5.0, 0.0)
     estimator.accumulate_group = accumulate_group
-    estimator.asks_for_spread = True
     return estimator

@@ -5,7 +5,8 @@ With S_k the weight not placed before rank k, one ranking y contributes to item 
     g_d = a_rank(d) - sum over k <= rank(d) of a_k w_d / S_k
 
 (without the first term, and over all K ranks, if d is not placed). The advantage a_k is the reward of the whole
-ranking, sum_x theta_x rho_{y_x}, or only the reward from rank k on, since a choice at rank k changes nothing above it.
+ranking, sum_x theta_x rho_{y_x}, or only the reward from rank k on, since a choice at rank k changes nothing above it;
+the latter is PL-Rank-1 (Oosterhuis, SIGIR 2021).
 
 Subtracting a baseline that does not depend on the ranking from a_k leaves the mean unbiased. The mean reward of the
 other N - 1 rankings is one: a_k - (sum - a_k) / (N - 1) = N / (N - 1) (a_k - mean). A first pass over the rankings
@@ -43,7 +44,7 @@ cdef struct PolicyGradient:
     Remaining remaining
     bint reward_to_go
     double *unplaced_share     # (n_leading,) a sum for each highest-scored item left over, in its unit
-    intp_t n_first_pass        # rankings of the first pass, 0 without a baseline
+    intp_t n_observed          # rankings, 0 without a baseline
     intp_t n_seen              # rankings with a number of their own
     double *future_reward      # (cutoff + 1,) of one ranking
     double *baseline           # (cutoff,) mean of a_k
@@ -102,7 +103,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     prepare_remaining(&state.remaining, estimate.scores, estimate.n_items, estimate.cutoff)
     state.reward_to_go = False
     memset(state.unplaced_share, 0, (estimate.cutoff + 1) * sizeof(double))
-    state.n_first_pass = 0
+    state.n_observed = 0
     state.n_seen = 0
     memset(state.baseline, 0, estimate.cutoff * sizeof(double))
 
@@ -112,21 +113,24 @@ cdef void begin_to_go(Estimate *estimate) noexcept nogil:
     (<PolicyGradient *>estimate.state).reward_to_go = True
 
 
-cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
-    """Update the running mean of the rewards in a first pass, and the gradient in the last."""
+cdef void observe_mean(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    """Update the running mean of the rewards."""
     cdef PolicyGradient *state = <PolicyGradient *>estimate.state
-    cdef const int32_t *ranking
     cdef intp_t i, k
     for i in range(n_rankings):
-        ranking = rankings + i * stride
-        sum_future_reward(estimate, ranking, state.future_reward)
-        if estimate.passes_to_come > 0:
-            state.n_first_pass += 1
-            for k in range(estimate.cutoff):
-                state.baseline[k] += (reward_at(state, k) - state.baseline[k]) / state.n_first_pass
-        else:
-            analyse_ranking(&state.remaining, ranking)
-            add_ranking(estimate, state, ranking)
+        sum_future_reward(estimate, rankings + i * stride, state.future_reward)
+        state.n_observed += 1
+        for k in range(estimate.cutoff):
+            state.baseline[k] += (reward_at(state, k) - state.baseline[k]) / state.n_observed
+
+
+cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
+    cdef PolicyGradient *state = <PolicyGradient *>estimate.state
+    cdef intp_t i
+    for i in range(n_rankings):
+        sum_future_reward(estimate, rankings + i * stride, state.future_reward)
+        analyse_ranking(&state.remaining, rankings + i * stride)
+        add_ranking(estimate, state, rankings + i * stride)
 
 
 cdef void accumulate_log_prob(
@@ -163,6 +167,6 @@ cdef Estimator placement_estimator() noexcept nogil:
 
 
 cdef void subtract_baseline(Estimator *estimator) noexcept nogil:
-    """Let a first pass over the rankings of a policy gradient compute their mean reward, the baseline."""
-    estimator.passes = 2
+    """Subtract from the rewards of a policy gradient their mean over the rankings, the baseline."""
+    estimator.observe = observe_mean
     estimator.result = MEAN_OF_OTHERS

@@ -16,9 +16,7 @@ from plrank_fast._core.gradients.estimator cimport (
 )
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
-from plrank_fast._core.gradients.pl_rank cimport (
-    metric_estimator, pl_rank_1_estimator, pl_rank_2_estimator, pl_rank_3_estimator,
-)
+from plrank_fast._core.gradients.pl_rank cimport metric_estimator, pl_rank_2_estimator, pl_rank_3_estimator
 from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
 from plrank_fast._core.gradients.policy_gradient cimport (
     log_prob_estimator, placement_estimator, policy_gradient_estimator, subtract_baseline,
@@ -70,7 +68,7 @@ ctypedef Estimator (*estimator_function)() noexcept nogil
 cdef dict ESTIMATORS = {
     "exposure": <uintptr_t>exposure_estimator,
     "metric": <uintptr_t>metric_estimator,
-    "pl_rank_1": <uintptr_t>pl_rank_1_estimator,
+    "pl_rank_1": <uintptr_t>placement_estimator,
     "pl_rank_2": <uintptr_t>pl_rank_2_estimator,
     "pl_rank_3": <uintptr_t>pl_rank_3_in_groups,
     "pl_rank_3 with hessian": <uintptr_t>hessian_estimator,
@@ -143,15 +141,13 @@ cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_
     estimate.until_moved -= n_rankings
     if estimate.until_moved == 0:
         estimate.until_moved = rankings_per_total(estimate.n_items)
-        if estimate.passes_to_come == 0:
-            move_to_totals(estimator, estimate)
+        move_to_totals(estimator, estimate)
 
 
-cdef void begin_attempt(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
+cdef void begin_estimate(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
     cdef size_t n_bytes = results_per_query(estimator, estimate.n_items) * sizeof(double)
     estimate.in_groups = False
-    estimate.inexact = False
-    estimate.in_totals = False
+    begin_pass(estimate)
     memset(estimate.gradient, 0, n_bytes)
     if estimate.hessian != NULL:
         memset(estimate.hessian, 0, n_bytes)
@@ -160,16 +156,17 @@ cdef void begin_attempt(const Estimator *estimator, Estimate *estimate, char *wo
         estimator.begin(estimate)
 
 
-cdef bint ends_attempt(const Estimator *estimator, Estimate *estimate) noexcept nogil:
-    """Take the mean; return False if rounding was amplified too much, so that another attempt must follow."""
-    finish(estimator, estimate)
-    estimate.first_attempt = False
-    return not estimate.inexact
-
-
-cdef void begin_pass(Estimate *estimate, int passes_to_come) noexcept nogil:
-    estimate.passes_to_come = passes_to_come
+cdef void begin_pass(Estimate *estimate) noexcept nogil:
+    estimate.in_totals = False
     estimate.until_moved = rankings_per_total(estimate.n_items)
+
+
+cdef Estimator observer(const Estimator *estimator) noexcept nogil:
+    """Return the estimator that observes the rankings where the given one accumulates them."""
+    cdef Estimator observing = estimator[0]
+    observing.accumulate = estimator.observe
+    observing.hand_out = NULL
+    return observing
 
 
 cdef void take_mean(double *sums, const double *totals, intp_t n, intp_t denominator) noexcept nogil:
@@ -214,7 +211,7 @@ cdef void accumulate_rows(
         estimator.accumulate(estimate, rankings + first * stride, n_rows, stride)
         note_used(estimator, estimate, n_rows)
         first += n_rows
-    while first < n_rankings and not estimate.inexact:
+    while first < n_rankings:
         n_lanes = min(group, n_rankings - first)
         for i in range(n_lanes):
             for k in range(estimate.cutoff):
@@ -225,13 +222,11 @@ cdef void accumulate_rows(
 
 
 cdef char *weigh_items(
-    const Estimator *estimator, Estimate *estimate, Weights *weights, const Source *source, intp_t query,
-    char *workspace
+    Estimate *estimate, Weights *weights, const Source *source, intp_t query, char *workspace
 ) noexcept nogil:
     """Lay out weights of the items and totals; return the first unused byte."""
     cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
-    cdef bint sort = (
-        estimator.asks_for_spread or source.given == NULL and asks_for_spread(&draw, estimate.n_items))
+    cdef bint sort = source.given == NULL and asks_for_spread(&draw, estimate.n_items)
     estimate.weights = weights
     estimate.n_samples = source.draw.n_samples
     estimate.totals = <double *>workspace
@@ -253,14 +248,25 @@ cdef void draw_and_accumulate(
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
             note_used(estimator, estimate, n_rankings)
             continue
-        if estimate.inexact:
-            return
         first = 0
         while first < n_rankings:
             n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
             estimator.accumulate_group(estimate, draw_group(sampler, n_lanes), n_lanes)
             note_used(estimator, estimate, n_lanes)
             first += n_lanes
+
+
+cdef void run_over_query(
+    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, Sampler *sampler,
+    const Draw *draw, int32_t *rows
+) noexcept nogil:
+    """Accumulate the rankings of one query, given or drawn."""
+    if source.given == NULL:
+        draw_and_accumulate(estimator, estimate, sampler, draw, rows)
+    else:
+        accumulate_rows(
+            estimator, estimate, source.given + query * estimate.n_samples * source.length, estimate.n_samples,
+            source.length, rows)
 
 
 cdef void estimate_query(
@@ -270,25 +276,19 @@ cdef void estimate_query(
     cdef Sampler sampler
     cdef Weights weights
     cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
-    cdef bint drawn = source.given == NULL
+    cdef Estimator observing
     cdef int32_t *rows = <int32_t *>workspace
-    cdef int later
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
-    workspace = weigh_items(estimator, estimate, &weights, source, query, workspace)
-    if drawn:
+    workspace = weigh_items(estimate, &weights, source, query, workspace)
+    if source.given == NULL:
         workspace = prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
-    while True:
-        begin_attempt(estimator, estimate, workspace)
-        for later in range(estimator.passes - 1, -1, -1):
-            begin_pass(estimate, later)
-            if drawn:
-                draw_and_accumulate(estimator, estimate, &sampler, &draw, rows)
-            else:
-                accumulate_rows(
-                    estimator, estimate, source.given + query * estimate.n_samples * source.length, estimate.n_samples,
-                    source.length, rows)
-        if ends_attempt(estimator, estimate):
-            return
+    begin_estimate(estimator, estimate, workspace)
+    if estimator.observe != NULL:
+        observing = observer(estimator)
+        run_over_query(&observing, estimate, source, query, &sampler, &draw, rows)
+        begin_pass(estimate)
+    run_over_query(estimator, estimate, source, query, &sampler, &draw, rows)
+    finish(estimator, estimate)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -369,8 +369,6 @@ cdef int draw_and_accumulate_long(
         1, 0 if given != NULL else rankings_bytes(block_length, drawing.stride) * blocks_per_round)
     drawing.rankings = <int32_t *>rankings.of_thread(0)
     for drawing.first_block in range(0, n_blocks, blocks_per_round):
-        if estimate.inexact:
-            return 0
         drawing.last_block = min(drawing.first_block + blocks_per_round, n_blocks)
         n_rankings = (
             min(drawing.last_block * block_length, source.draw.n_samples) - drawing.first_block * block_length)
@@ -394,14 +392,14 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
     cdef Weights weights
     cdef LongDraw drawing
-    cdef int later
+    cdef Estimator observing
     cdef Workspaces estimating = Workspaces(
         1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
         + bytes_of(estimator.lay_out, n_items, cutoff) + totals_bytes(n_items))
     cdef Workspaces prepared, samplers = None
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
-        estimator, &estimate, &weights, source, query, estimating.of_thread(0) + group_bytes(n_items, cutoff))
+        &estimate, &weights, source, query, estimating.of_thread(0) + group_bytes(n_items, cutoff))
     estimate.stop.interrupted = signal_came
     drawing.draw = &draw
     drawing.weights = &weights
@@ -409,14 +407,14 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
         prepared = prepared_sampler(&draw, &weights)
         samplers = thread_samplers(prepared, n_threads)
         drawing.prepared = sampler_in(prepared)
-    while True:
-        begin_attempt(estimator, &estimate, workspace)
-        for later in range(estimator.passes - 1, -1, -1):
-            begin_pass(&estimate, later)
-            draw_and_accumulate_long(
-                estimator, &estimate, source, query, &drawing, n_threads, samplers, columns)
-        if ends_attempt(estimator, &estimate):
-            return 0
+    begin_estimate(estimator, &estimate, workspace)
+    if estimator.observe != NULL:
+        observing = observer(estimator)
+        draw_and_accumulate_long(&observing, &estimate, source, query, &drawing, n_threads, samplers, columns)
+        begin_pass(&estimate)
+    draw_and_accumulate_long(estimator, &estimate, source, query, &drawing, n_threads, samplers, columns)
+    finish(estimator, &estimate)
+    return 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -426,8 +424,9 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
 cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef double ns_per_ranking = 100.0 + NS_PER_ITEM * n_items
+    cdef int passes = 1 if call.estimator.observe == NULL else 2
     ns_per_ranking += ns_per_sample(&call.estimator, n_items, min(call.queries.n_ranks, n_items))
-    return 100.0 + call.source.draw.n_samples * call.estimator.passes * ns_per_ranking
+    return 100.0 + call.source.draw.n_samples * passes * ns_per_ranking
 
 
 cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:

@@ -2,19 +2,21 @@
  *
  *     g_d = PR_{r+1} + w_d (rho_d DR_r - RI_r),     [RI_r, DR_r] = sum over k <= r of [PR_k, theta_k] / S_k
  *
- * to the item at rank r; for an unplaced item r = K and PR = 0. There are two ways to sum it:
+ * to the item at rank r; for an unplaced item r = K and PR = 0. From rank K up, PR and S grow together with the sums of
+ * their quotients, which are then sums over the ranks after r. The whole sums [RI_K, DR_K] are common to all items, so
+ * each ranking adds them to a total, and the finish takes the difference.
  *
- * backward: from rank K up, PR and S grow together with the sums of their quotients, which are then sums over the ranks
- * after r. The whole sums [RI_K, DR_K] are common to all items, so each ranking adds them to a total, and the finish
- * takes the difference. That difference cancels for items much heavier than the weight left at rank K; the caller
- * checks the totals and discards a result in which rounding is amplified too much.
- *
- * forward: one pass backward for PR and S, then one forward for sums over the ranks up to r. Nothing is subtracted.
- * Unplaced items are found by marks, in O(D) per ranking.
+ * That difference cancels for items much heavier than the weight left at rank K. What it leaves is at least the part of
+ * the first rank, [PR_1, theta_1] / S_1, so that the whole sums over that part bound how much rounding is amplified.
+ * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the bound are left
+ * out, before anything is added.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
 #include "gradients/pl_rank_groups.h"
+
+#include <math.h>
+
 #include "simd/vectors.h"
 
 #define VECTORS 2
@@ -24,6 +26,8 @@
 typedef struct {
     vec_narrow v[VECTORS];
 } numbers;
+
+typedef PLR_VECTOR(int64_t, 8 * PLR_NARROW_LANES) narrow_bits;
 
 /* Load register by register: GCC 12 would copy the struct through memory. */
 PLR_INLINE numbers load_numbers(const double *from)
@@ -72,25 +76,13 @@ PLR_INLINE numbers gather(const double *values, const int32_t *items, size_t n_l
 }
 
 /* Add to the sums of the items: every other sample has sums of its own, as neighbours often place the same item. */
-PLR_INLINE void scatter(pl_rank_groups *pass, const int32_t *items, const numbers *terms, size_t n_lanes)
+PLR_INLINE void scatter(pl_rank_groups *pass, const int32_t *items, const double *terms, size_t n_lanes)
 {
     double *sums[2] = {pass->gradient, pass->odd};
     PLR_UNROLL
     for (size_t i = 0; i < SAMPLES; i++)
         if (i < n_lanes)
-            sums[i % 2][items[i]] += terms->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
-}
-
-/* Process samples side by side: those of the columns, of which n_lanes are used. */
-typedef void samples_step(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes);
-
-PLR_INLINE void for_samples(samples_step step, pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
-{
-    size_t first = 0;
-    for (; first + SAMPLES <= n_lanes; first += SAMPLES)
-        step(pass, columns + first, first, SAMPLES);
-    if (first < n_lanes)
-        step(pass, columns + first, first, n_lanes - first);
+            sums[i % 2][items[i]] += terms[i];
 }
 
 /* ------------------------------------------------------------------------------------------------------------------
@@ -100,10 +92,10 @@ PLR_INLINE void for_samples(samples_step step, pl_rank_groups *pass, const int32
 #define NOTHING_SHARED 0x1p500 /* S of an unused ranking, whose reciprocal is finite */
 
 /* Mark the items that the samples do not place, and return their weight, S_{K+1}. Each sample has a row of marks. */
-PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
+PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     const size_t cutoff = pass->cutoff, n_items = pass->n_items, row = plr_marks(n_items);
-    int8_t *marks = pass->unplaced + first * row;
+    int8_t *marks = pass->unplaced;
     vec_f64 sums[SAMPLES] = {{0}};
     numbers left = {{{0}}};
     if (cutoff < n_items) {
@@ -130,38 +122,20 @@ PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *co
     return left;
 }
 
-/* Add w_d (rho_d DR_K - RI_K) to each item for the rankings that do not place it, by the marks of `unplaced_weight`. */
-static void add_unplaced(const pl_rank_groups *pass, size_t n_lanes)
-{
-    const size_t row = plr_marks(pass->n_items);
-    for (size_t d = 0; d < pass->n_items; d += PLR_LANES) {
-        const size_t n = pass->n_items - d;
-        const vec_f64 weight = vec_load_some(pass->weights + d, n, 0.0);
-        const vec_f64 relevance = vec_load_some(pass->relevance + d, n, 0.0);
-        vec_f64 direct = {0}, risk = {0};
-        for (size_t lane = 0; lane < n_lanes; lane++) {
-            const vec_i64 unplaced = vec_load_masks(pass->unplaced + lane * row + d);
-            direct += vec_keep(unplaced, vec_all(pass->direct[lane]));
-            risk += vec_keep(unplaced, vec_all(pass->risk[lane]));
-        }
-        vec_store_some(
-            pass->gradient + d,
-            vec_load_some(pass->gradient + d, n, 0.0) + weight * (relevance * direct - risk), n);
-    }
-}
-
 /* ------------------------------------------------------------------------------------------------------------------
- * Passes
+ * The pass
  * --------------------------------------------------------------------------------------------------------------- */
 
 /* Keep relevance and weight of the item at each rank in the states; return the weight that the samples place. */
 PLR_INLINE numbers gather_ranks(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
+    const double *relevances = pass->relevance, *weights = pass->weights;
+    const size_t cutoff = pass->cutoff;
     numbers placed = {{{0}}};
     double *state = pass->states;
-    for (size_t k = 0; k < pass->cutoff; k++, state += PLR_STATE * SAMPLES) {
-        numbers relevance = gather(pass->relevance, columns + k * PLR_GROUP_SIZE, n_lanes);
-        numbers weight = gather(pass->weights, columns + k * PLR_GROUP_SIZE, n_lanes);
+    for (size_t k = 0; k < cutoff; k++, state += PLR_STATE * SAMPLES) {
+        numbers relevance = gather(relevances, columns + k * PLR_GROUP_SIZE, n_lanes);
+        numbers weight = gather(weights, columns + k * PLR_GROUP_SIZE, n_lanes);
         store_numbers(state, &relevance);
         store_numbers(state + SAMPLES, &weight);
         PLR_UNROLL
@@ -186,87 +160,95 @@ PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, const
         if (i >= n_lanes)
             left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
     }
-    return cancelled ? unplaced_weight(pass, columns, 0, n_lanes) : left;
+    return cancelled ? unplaced_weight(pass, columns, n_lanes) : left;
 }
 
-PLR_INLINE void backward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
+PLR_INLINE double sum_of(vec_narrow v)
+{
+    double sum = v[0];
+    for (size_t i = 1; i < PLR_NARROW_LANES; i++)
+        sum += v[i];
+    return sum;
+}
+
+/* PR, RI and DR, from some rank to the last. */
+typedef struct {
+    numbers reward, risk, direct;
+} rank_sums;
+
+PLR_INLINE void add_rank(rank_sums *sums, double rank_weight, const numbers *relevance, const numbers *inverse)
+{
+    PLR_UNROLL
+    for (int i = 0; i < VECTORS; i++) {
+        sums->reward.v[i] += rank_weight * relevance->v[i];
+        sums->risk.v[i] += sums->reward.v[i] * inverse->v[i];
+        sums->direct.v[i] += rank_weight * inverse->v[i];
+    }
+}
+
+/* Return whether the samples keep the bound on average; not a number does not. */
+PLR_INLINE int is_bounded(const pl_rank_groups *pass, const rank_sums *sums, size_t n_lanes)
+{
+    vec_narrow direct = {0}, excess = {0};
+    PLR_UNROLL
+    for (int i = 0; i < VECTORS; i++) {
+        direct += sums->direct.v[i];
+        excess += sums->risk.v[i] - pass->limit * sums->reward.v[i];
+    }
+    return sum_of(excess) <= 0.0 && sum_of(direct) <= pass->limit * (double)n_lanes * fabs(pass->rank_weights[0]);
+}
+
+/* Add samples side by side, of which n_lanes are used; return 0 and add nothing if they exceed the bound. */
+PLR_INLINE int add_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, const int is_signed)
 {
     const double *rank_weights = pass->rank_weights;
     const numbers placed = gather_ranks(pass, columns, n_lanes);
-    numbers left = left_over(pass, columns, &placed, n_lanes), after = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
-    const double *state = pass->states + PLR_STATE * SAMPLES * pass->cutoff;
-    for (size_t k = pass->cutoff; k-- > 0;) {
-        state -= PLR_STATE * SAMPLES;
-        const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
-        numbers terms;
-        PLR_UNROLL
-        for (int i = 0; i < VECTORS; i++) {
-            terms.v[i] = after.v[i] + weight.v[i] * (risk.v[i] - relevance.v[i] * direct.v[i]);
-            after.v[i] += rank_weights[k] * relevance.v[i];
-            left.v[i] += weight.v[i];
-        }
-        const numbers inverse = reciprocals(&left);
-        PLR_UNROLL
-        for (int i = 0; i < VECTORS; i++) {
-            risk.v[i] += after.v[i] * inverse.v[i];
-            direct.v[i] += rank_weights[k] * inverse.v[i];
-        }
-        scatter(pass, columns + k * PLR_GROUP_SIZE, &terms, n_lanes);
-    }
-    add_numbers(pass->total_risk + first, &risk);
-    add_numbers(pass->total_direct + first, &direct);
-    add_numbers(pass->first_reward + first, &after);
-}
-
-PLR_INLINE void forward_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes)
-{
-    const double *rank_weights = pass->rank_weights;
-    numbers left = unplaced_weight(pass, columns, first, n_lanes), reward = {{{0}}}, risk = {{{0}}}, direct = {{{0}}};
+    numbers left = left_over(pass, columns, &placed, n_lanes);
+    rank_sums sums = {{{{0}}}}, magnitudes = {{{{0}}}};
     double *state = pass->states + PLR_STATE * SAMPLES * pass->cutoff;
     for (size_t k = pass->cutoff; k-- > 0;) {
         state -= PLR_STATE * SAMPLES;
-        const numbers relevance = gather(pass->relevance, columns + k * PLR_GROUP_SIZE, n_lanes);
-        const numbers weight = gather(pass->weights, columns + k * PLR_GROUP_SIZE, n_lanes);
-        store_numbers(state, &relevance);
-        store_numbers(state + SAMPLES, &weight);
-        store_numbers(state + 2 * SAMPLES, &reward);
-        PLR_UNROLL
-        for (int i = 0; i < VECTORS; i++) {
-            reward.v[i] += rank_weights[k] * relevance.v[i];
-            left.v[i] += weight.v[i];
-        }
-        store_numbers(state + 3 * SAMPLES, &left);
-    }
-    for (size_t k = 0; k < pass->cutoff; k++, state += PLR_STATE * SAMPLES) {
-        const vec_narrow theta = rank_weights[k] - (vec_narrow){0};
         const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
-        const numbers after = load_numbers(state + 2 * SAMPLES);
-        numbers terms;
-        left = load_numbers(state + 3 * SAMPLES);
-        const numbers inverse = reciprocals(&left);
+        numbers terms, size;
         PLR_UNROLL
         for (int i = 0; i < VECTORS; i++) {
-            risk.v[i] += reward.v[i] * inverse.v[i];
-            direct.v[i] += theta * inverse.v[i];
-            terms.v[i] = after.v[i] + weight.v[i] * (relevance.v[i] * direct.v[i] - risk.v[i]);
+            terms.v[i] = sums.reward.v[i] + weight.v[i] * (sums.risk.v[i] - relevance.v[i] * sums.direct.v[i]);
+            left.v[i] += weight.v[i];
+            size.v[i] = (vec_narrow)((narrow_bits)relevance.v[i] & INT64_MAX); /* without its sign */
         }
-        reward = after;
-        scatter(pass, columns + k * PLR_GROUP_SIZE, &terms, n_lanes);
+        const numbers inverse = reciprocals(&left);
+        add_rank(&sums, rank_weights[k], &relevance, &inverse);
+        if (is_signed)
+            add_rank(&magnitudes, fabs(rank_weights[k]), &size, &inverse);
+        store_numbers(state, &terms);
     }
-    store_numbers(pass->direct + first, &direct);
-    store_numbers(pass->risk + first, &risk);
+    if (!is_bounded(pass, is_signed ? &magnitudes : &sums, n_lanes))
+        return 0;
+    state += PLR_STATE * SAMPLES * pass->cutoff;
+    for (size_t k = pass->cutoff; k-- > 0;) {
+        state -= PLR_STATE * SAMPLES;
+        scatter(pass, columns + k * PLR_GROUP_SIZE, state, n_lanes);
+    }
+    add_numbers(pass->total_risk + first, &sums.risk);
+    add_numbers(pass->total_direct + first, &sums.direct);
+    return 1;
 }
 
-static void backward(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+PLR_INLINE uint32_t add_all(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, const int is_signed)
 {
-    for_samples(backward_some, pass, columns, n_lanes);
+    uint32_t left_out = 0;
+    size_t first = 0;
+    for (; first + SAMPLES <= n_lanes; first += SAMPLES)
+        if (!add_some(pass, columns + first, first, SAMPLES, is_signed))
+            left_out |= ((1u << SAMPLES) - 1) << first;
+    if (first < n_lanes && !add_some(pass, columns + first, first, n_lanes - first, is_signed))
+        left_out |= ((1u << (n_lanes - first)) - 1) << first;
+    return left_out;
 }
 
-static void forward(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+static uint32_t add_group(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
-    for_samples(forward_some, pass, columns, n_lanes);
-    if (pass->cutoff < pass->n_items)
-        add_unplaced(pass, n_lanes);
+    return pass->is_signed ? add_all(pass, columns, n_lanes, 1) : add_all(pass, columns, n_lanes, 0);
 }
 
 static void add_common_part(const pl_rank_groups *pass, double direct, double risk, double denominator)
@@ -279,4 +261,4 @@ static void add_common_part(const pl_rank_groups *pass, double direct, double ri
     }
 }
 
-const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {backward, forward, add_common_part};
+const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {add_group, add_common_part};

@@ -1,4 +1,4 @@
-/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking backward, O(D) forward. */
+/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking. */
 #ifndef PLR_PL_RANK_GROUPS_H
 #define PLR_PL_RANK_GROUPS_H
 
@@ -15,17 +15,16 @@ typedef struct {
     double *gradient;           /* (n_items,) */
     double *odd;                /* (n_items,) terms that are still to be added to the gradient */
     double total_weight;
-    double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K, */
-    double total_direct[PLR_GROUP_SIZE]; /* of DR_K, */
-    double first_reward[PLR_GROUP_SIZE]; /* and of the reward from rank 1 on; all by `backward` */
-    int8_t *unplaced;              /* (16, plr_marks(n_items)) -1 where a ranking does not place the item, else 0 */
-    double direct[PLR_GROUP_SIZE]; /* DR_K of each ranking */
-    double risk[PLR_GROUP_SIZE];   /* and RI_K, by `forward` */
+    int is_signed;              /* whether any relevance or rank weight is negative */
+    double limit;               /* of RI_K over PR_1, and of DR_K over theta_1, that is accurate enough */
+    double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K */
+    double total_direct[PLR_GROUP_SIZE]; /* and of DR_K */
+    int8_t *unplaced;              /* (samples side by side, plr_marks(n_items)) -1 for items not placed, else 0 */
     double *states;                /* (cutoff, PLR_STATE, samples side by side) */
 } pl_rank_groups;
 
 #define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
-#define PLR_STATE 4 /* numbers of a rank: relevance and weight of its item, PR past it and S, by `forward` */
+#define PLR_STATE 2 /* numbers of a rank: relevance and weight of its item */
 
 /* Return the length of a row of marks, which whole registers read. */
 static inline size_t plr_marks(size_t n_items)
@@ -34,9 +33,9 @@ static inline size_t plr_marks(size_t n_items)
 }
 
 typedef struct {
-    /* Add n_lanes (1 to 16) rankings of columns (cutoff, 16). */
-    void (*backward)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
-    void (*forward)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
+    /* Add n_lanes (1 to 16) rankings of columns (cutoff, 16), except those whose rounding would be amplified too much:
+     * they are the bits of the result. */
+    uint32_t (*add_group)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
     /* Add to the gradient, which has the items' own terms, the part common to all, and divide it. */
     void (*add_common_part)(const pl_rank_groups *pass, double direct, double risk, double denominator);
 } pl_rank_groups_kernels;
