@@ -100,7 +100,7 @@ def test_work_between_two_looks(call, steps, round_ns, costs):
 @pytest.mark.parametrize(
     ("function", "n_docs", "spread"),
     [
-        *((plr.pl_rank_1, 20_000, 1.0), (plr.pl_rank_2, 20_000, 1.0)),
+        (plr.pl_rank_2, 20_000, 1.0),
         *((plr.pl_rank_cmc, 30_000, 1.0), (plr.pl_rank_cmc, 5_000, 1e3)),
     ],
 )

@@ -216,7 +216,7 @@ def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
 def test_either_amplified_sum_leaves_rankings_to_the_plain_estimator(gap):
     """Sums of rewards where light items alone are relevant, sums of rank weights where heavy ones are.
 
-    Mutants: one of the two looked at; each compared with the other's limit; sums with their signs where any is negative.
+    Mutants: one of the two looked at; each compared with the other's limit; sums with signs where any is negative.
     """
     scores = 0.1 * np.random.default_rng(int(gap)).normal(size=12) + np.repeat([gap, 0.0], [5, 7])
     rankings, heavy = plr.sample_rankings(scores, 300, 6, rng=0), np.repeat([1.0, 0.0], [5, 7])
