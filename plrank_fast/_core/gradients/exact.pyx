@@ -290,7 +290,7 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     mark_relevant(&checked.queries, checked.n_queries, 0.0, <double *>data_of(relevant), call.value)
     if with_gradient:
         call.task.gradient = <double *>data_of(slopes)
-    run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
+    run_call(&call, checked, (2 if with_gradient else 1) * NS_PER_ITEM_AND_RANK, n_threads)
     raise_if_missed(call.missed, checked.n_queries, rtol)
     mark_relevant(&checked.queries, checked.n_queries, of_empty, <double *>data_of(relevant), call.value)
     return (values, slopes) if with_gradient else values
