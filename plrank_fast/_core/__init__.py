@@ -29,4 +29,9 @@ Each module imports only modules listed above it::
 
 Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
 of the SIMD loops are in ``kernels``, in folders of the same names.
+
+Where one expects typed Cython with ``prange`` over memoryviews, there is C below one driver. The loops that take the
+time are recurrences over ranks in lanes of items or nodes: C with vector extensions says so, and each SIMD level is a
+translation unit that is chosen at import. ``batch`` and ``teams`` are what ``prange`` would be in each module, with
+rounds for interrupts, teams of the size that pays and parts of long queries.
 """

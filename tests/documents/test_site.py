@@ -76,12 +76,16 @@ def test_links_lead_somewhere(page):
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
 def test_no_block_is_left_out(page):
-    """A block is a doctest, of a shell, of Python and run here or in a file of its own, or quoted from an example.
+    """A block is a doctest, of a shell, of Python and run here or in a file of its own, or quoted from an example, or
+    from the sources on the page that follows a call through them.
 
     Mutants: a block of another language; a line of a quoted block changed.
     """
     examples = "\n".join(path.read_text() for path in (ROOT / "examples").rglob("*.*") if path.suffix != ".so")
     examples += "\n".join(path.read_text() for path in (ROOT / "asv_benchmarks").rglob("*.py"))
+    if page.name == "one_estimator.md":
+        sources = [path for kind in ("pyx", "py") for path in (ROOT / "plrank_fast").rglob(f"*.{kind}")]
+        examples = "...\n".join(map(Path.read_text, [*sources, *(ROOT / "plrank_fast" / "kernels").rglob("*.c")]))
     for language, code in FENCE.findall(page.read_text()):
         if language in RUN_BY_OTHER_TESTS or language.startswith(DIRECTIVES) or ">>> " in code:
             continue
