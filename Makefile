@@ -74,7 +74,7 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 hunt: build  ## search for problems on which an error bound fails (HUNT_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)
 
-fuzz: build  ## fuzz LETOR files and models (FUZZ_FLAGS="--minutes 60 --seed 0")
+fuzz: build  ## fuzz LETOR files (FUZZ_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/fuzz.py $(FUZZ_FLAGS)
 
 soak: build  ## call everything from 20 threads at once, with forks, signals and little memory (SOAK_FLAGS="--minutes 60 --seed 0")

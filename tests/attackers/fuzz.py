@@ -1,4 +1,4 @@
-"""Fuzz files that come from outside: LETOR files and models.
+"""Fuzz files that come from outside: LETOR files.
 
     make fuzz FUZZ_FLAGS="--minutes 60 --seed 0"
     python tests/attackers/fuzz.py --again '{"target": "letor", "seed": 0, "case": 17}'
@@ -25,14 +25,12 @@ from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
 from damage import Target, generator
-from fuzz_archives import ArchiveFuzz
 from fuzz_letor import LetorFuzz, LongLetorFuzz
 from search import Search, wrong_with
 
 TARGETS: dict[str, type[Target]] = {
     "letor": LetorFuzz,
     "long_letor": LongLetorFuzz,
-    "archives": ArchiveFuzz,
 }
 SECONDS_OF_A_CASE = 120.0  # of the processor; longer, and it counts as hanging
 WALL_SECONDS_OF_A_CASE = 1800.0  # one that waits for ever takes no processor, nor does one on a busy machine
