@@ -80,12 +80,12 @@ cdef double NS_PER_ITEM_AND_RANK = 4.0
 
 cdef exact_query new_query(intp_t cutoff) noexcept nogil:
     """Return a query with Gumbel noise, for which the caller still has to set the inputs and the outputs."""
-    cdef exact_query task
-    memset(&task, 0, sizeof(task))
-    task.K = cutoff
-    task.inverse_sigma = 1.0
-    task.loop = loop_of_threads(1)
-    return task
+    cdef exact_query query
+    memset(&query, 0, sizeof(query))
+    query.K = cutoff
+    query.inverse_sigma = 1.0
+    query.loop = loop_of_threads(1)
+    return query
 
 
 cdef size_t exact_workspace(intp_t n_items, intp_t cutoff, bint probabilities) noexcept nogil:
@@ -102,22 +102,22 @@ cdef bint solve(
     intp_t cutoff, double rtol, double *gradient, double *hessian, double *value, char *workspace
 ) noexcept nogil:
     """Fill the outputs that are not NULL; ``stop`` may be NULL too. Returns whether ``rtol`` was met."""
-    cdef exact_query task = new_query(cutoff)
-    task.D, task.scores, task.relevance, task.rank_weights = n_items, scores, relevance, rank_weights
-    task.rtol, task.gradient, task.hessian, task.stop = rtol, gradient, hessian, stop
-    kernels.solve(&task, workspace)
+    cdef exact_query query = new_query(cutoff)
+    query.D, query.scores, query.relevance, query.rank_weights = n_items, scores, relevance, rank_weights
+    query.rtol, query.gradient, query.hessian, query.stop = rtol, gradient, hessian, stop
+    kernels.solve(&query, workspace)
     if value != NULL:
-        value[0] = task.value
-    return task.missed == 0.0
+        value[0] = query.value
+    return query.missed == 0.0
 
 
 cdef void find_rank_probabilities(
     const double *scores, intp_t n_items, intp_t cutoff, double *probabilities, char *workspace
 ) noexcept nogil:
     """Fill ``probabilities`` (n_items, cutoff)."""
-    cdef exact_query task = new_query(cutoff)
-    task.D, task.scores, task.probabilities = n_items, scores, probabilities
-    kernels.solve(&task, workspace)
+    cdef exact_query query = new_query(cutoff)
+    query.D, query.scores, query.probabilities = n_items, scores, probabilities
+    kernels.solve(&query, workspace)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -126,47 +126,47 @@ cdef void find_rank_probabilities(
 
 cdef struct ExactCall:
     Queries queries
-    exact_query task             # what all queries share; the outputs are those of the first one
+    exact_query query            # what all queries share; the outputs are those of the first one
     double *value                # of each query, or NULL
     double *missed               # of each query, or NULL: the tolerance reached if it is above rtol, else 0
 
 
-cdef void solve_query(const ExactCall *call, intp_t q, exact_query task, char *workspace) noexcept nogil:
-    cdef Query query = query_at(&call.queries, q)
-    task.D, task.scores, task.relevance = query.n_items, query.scores, query.relevance
-    task.rank_weights = query.rank_weights
-    if task.gradient != NULL:
-        task.gradient += query.first
-    if task.hessian != NULL:
-        task.hessian += query.first
-    if task.direction != NULL:
-        task.direction += query.first
-    if task.stop != NULL:
-        task.stop += query.first
-    if task.probabilities != NULL:
-        task.probabilities += query.first * task.K
-    kernels.solve(&task, workspace)
+cdef void solve_query(const ExactCall *call, intp_t q, exact_query query, char *workspace) noexcept nogil:
+    cdef Query view = query_at(&call.queries, q)
+    query.D, query.scores, query.relevance = view.n_items, view.scores, view.relevance
+    query.rank_weights = view.rank_weights
+    if query.gradient != NULL:
+        query.gradient += view.first
+    if query.hessian != NULL:
+        query.hessian += view.first
+    if query.direction != NULL:
+        query.direction += view.first
+    if query.stop != NULL:
+        query.stop += view.first
+    if query.probabilities != NULL:
+        query.probabilities += view.first * query.K
+    kernels.solve(&query, workspace)
     if call.value != NULL:
-        call.value[q] = task.value
+        call.value[q] = query.value
     if call.missed != NULL:
-        call.missed[q] = task.missed
+        call.missed[q] = query.missed
 
 
 cdef void solve_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const ExactCall *call = <const ExactCall *>call_
-    solve_query(call, q, call.task, workspace)
+    solve_query(call, q, call.query, workspace)
 
 
 cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """Solve a query whose nodes and items the threads share; the calling thread checks for interrupts meanwhile."""
     cdef const ExactCall *call = <const ExactCall *>call_
-    cdef exact_query task = call.task
+    cdef exact_query query = call.query
     cdef Workspaces workspace = Workspaces(
-        1, kernels.workspace(&task, query_at(&call.queries, q).n_items, n_threads))
-    task.cancellation.interrupted = signal_came
-    task.loop = loop_of_threads(n_threads)
+        1, kernels.workspace(&query, query_at(&call.queries, q).n_items, n_threads))
+    query.cancellation.interrupted = signal_came
+    query.loop = loop_of_threads(n_threads)
     with nogil:
-        solve_query(call, q, task, workspace.of_thread(0))
+        solve_query(call, q, query, workspace.of_thread(0))
     return raise_if_stopped()
 
 
@@ -183,8 +183,8 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
-    batch.workspace = kernels.workspace(&call.task, checked.longest, 1)
-    batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.task.K, checked.longest)
+    batch.workspace = kernels.workspace(&call.query, checked.longest, 1)
+    batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.query.K, checked.longest)
     return run_batch(&batch, n_threads)
 
 
@@ -212,38 +212,38 @@ def expectations(
         stop = validation.chances_to_stop(stop, checked.n_items)
     rtol = checked_tolerance(rtol)
     call.queries = checked.queries
-    call.task = new_query(checked.queries.n_ranks)
+    call.query = new_query(checked.queries.n_ranks)
     if direction is not None:
-        call.task.direction = <const double *>data_of(direction)
+        call.query.direction = <const double *>data_of(direction)
     if stop is not None and checked.n_items > 0:
-        call.task.stop = <const double *>data_of(stop)
-    call.task.rtol = rtol
-    call.task.law = chosen(noise, "noise", NOISES)
+        call.query.stop = <const double *>data_of(stop)
+    call.query.rtol = rtol
+    call.query.law = chosen(noise, "noise", NOISES)
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
-    call.task.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
+    call.query.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
     n_threads = checked_threads(n_threads)
     call.value = NULL
     if with_hessian:
         outputs = (None, None) if out is None else validation.output_pair(out, (checked.n_items,))
         diagonal = zeros(checked.n_items)
-        call.task.hessian = <double *>data_of(diagonal)
-        call.task.gradient = checked.result(checked.n_items, None)
+        call.query.hessian = <double *>data_of(diagonal)
+        call.query.gradient = checked.result(checked.n_items, None)
     elif value:
         n_results = checked.n_queries
         out = checked_output(out, n_results)
         call.value = checked.result(n_results, out)
     else:
         out = checked_output(out, n_results)
-        call.task.gradient = checked.result(n_results, out)
+        call.query.gradient = checked.result(n_results, out)
     if value and gradient:
         slopes = zeros(checked.n_items)
-        call.task.gradient = <double *>data_of(slopes)
+        call.query.gradient = <double *>data_of(slopes)
     if checked.queries.n_ranks > 0:
         call.missed = &missed
         if checked.n_queries > 1:
             missed_by_query = zeros(checked.n_queries)
             call.missed = <double *>data_of(missed_by_query)
-        call.task.exposure = exposure
+        call.query.exposure = exposure
         if exposure:
             ones = zeros(checked.n_items)
             ones.fill(1.0)
@@ -278,9 +278,9 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     cdef bint with_gradient = checked_flag(gradient, "gradient")
     cdef double of_empty = checked_real(empty, "empty", or_nan=True)
     rtol = checked_tolerance(rtol)
-    call.task = new_query(checked_cutoff(cutoff, checked.longest))
-    call.task.average_precision = True
-    call.task.rtol = rtol
+    call.query = new_query(checked_cutoff(cutoff, checked.longest))
+    call.query.average_precision = True
+    call.query.rtol = rtol
     n_threads = checked_threads(n_threads)
     values, missed = zeros(checked.n_queries), zeros(checked.n_queries)
     relevant, slopes = zeros(checked.n_items), zeros(checked.n_items)
@@ -289,7 +289,7 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     call.value, call.missed = <double *>data_of(values), <double *>data_of(missed)
     mark_relevant(&checked.queries, checked.n_queries, 0.0, <double *>data_of(relevant), call.value)
     if with_gradient:
-        call.task.gradient = <double *>data_of(slopes)
+        call.query.gradient = <double *>data_of(slopes)
     run_call(&call, checked, (2 if with_gradient else 1) * NS_PER_ITEM_AND_RANK, n_threads)
     raise_if_missed(call.missed, checked.n_queries, rtol)
     mark_relevant(&checked.queries, checked.n_queries, of_empty, <double *>data_of(relevant), call.value)
@@ -301,15 +301,15 @@ def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, g
 
     ``hessian`` and ``stop`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
     """
-    cdef exact_query task = new_query(rank_weights.size)
-    task.D, task.rtol, task.law = scores.size, rtol, normal
-    task.scores, task.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
-    task.rank_weights, task.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
-    task.hessian = <double *>data_of(hessian) if hessian is not None else NULL
-    task.stop = <const double *>data_of(stop) if stop is not None else NULL
-    cdef Workspaces workspace = Workspaces(1, kernels.workspace(&task, task.D, 1))
-    kernels.solve(&task, workspace.of_thread(0))
-    return task.value, task.attempts, task.nodes
+    cdef exact_query query = new_query(rank_weights.size)
+    query.D, query.rtol, query.law = scores.size, rtol, normal
+    query.scores, query.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
+    query.rank_weights, query.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
+    query.hessian = <double *>data_of(hessian) if hessian is not None else NULL
+    query.stop = <const double *>data_of(stop) if stop is not None else NULL
+    cdef Workspaces workspace = Workspaces(1, kernels.workspace(&query, query.D, 1))
+    kernels.solve(&query, workspace.of_thread(0))
+    return query.value, query.attempts, query.nodes
 
 
 def rank_probabilities(scores, cutoff, offsets, n_threads, out):
@@ -326,8 +326,8 @@ def rank_probabilities(scores, cutoff, offsets, n_threads, out):
     probabilities = zeros(shape)
     if columns > 0 and checked.n_items > 0:
         call.queries = checked.queries
-        call.task = new_query(columns)
-        call.task.probabilities = <double *>data_of(probabilities)
+        call.query = new_query(columns)
+        call.query.probabilities = <double *>data_of(probabilities)
         call.value = call.missed = NULL
         run_call(&call, checked, 2 * NS_PER_ITEM_AND_RANK, n_threads)
     return probabilities if out is None else validation.deliver(probabilities, out)

@@ -19,19 +19,19 @@ PLR_INLINE void find_odds(panel *p, lanes t, const int law)
 {
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
         const odds_and_hazard item = odds_at(law, p->items.w[j], t);
-        p->at.odds[j] = p->stops ? item.odds * (1 - p->items.stop[j]) : item.odds;
+        p->at->odds[j] = p->stops ? item.odds * (1 - p->items.stop[j]) : item.odds;
         if (!arrives_at_rate(law))
-            p->at.hazard[j] = item.hazard;
+            p->at->hazard[j] = item.hazard;
     }
     for (intptr_t j = 0; j < p->proxies.count; j++)
-        p->at.proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
+        p->at->proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
 }
 
 /* Find the light quartets at these times, from the middle of the items on. */
 PLR_INLINE void find_light(const panel *p, node_vector *node)
 {
     const item_block *items = &p->items;
-    const lanes *odds = p->at.odds;
+    const lanes *odds = p->at->odds;
     intptr_t begin = items->relevant, end = begin;
     double here, largest = -1, weight = 0;
     while (begin > 0 && (here = largest_of_quartet(odds + QUARTET * (begin - 1))) <= p->ranks.upward_limit) {
@@ -63,7 +63,7 @@ PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
             j = QUARTET * node->light_end;
         if (j == n_items)
             break;
-        const lanes odds = p->at.odds[j];
+        const lanes odds = p->at->odds[j];
         smallest = vec_select((odds >= limit) & (odds < smallest), odds, smallest);
     }
     double least = INFINITY;
@@ -91,13 +91,13 @@ PLR_INLINE void find_band(const panel *p, intptr_t *low, intptr_t *high)
     lanes arrivals = {0}, variance = {0};
     double largest = 1;
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
-        lanes q = 1.0 / (1.0 + p->at.odds[j]), chance = p->at.odds[j] * q;
+        lanes q = 1.0 / (1.0 + p->at->odds[j]), chance = p->at->odds[j] * q;
         arrivals += chance;
         variance += chance * q;
-        largest = larger(largest, last_lane(p->at.odds + j));
+        largest = larger(largest, last_lane(p->at->odds + j));
     }
     for (intptr_t j = 0; j < p->proxies.count; j++) {
-        lanes q = 1.0 / (1.0 + p->at.proxy_odds[j]), chance = p->proxies.mass[j] * (p->at.proxy_odds[j] * q);
+        lanes q = 1.0 / (1.0 + p->at->proxy_odds[j]), chance = p->proxies.mass[j] * (p->at->proxy_odds[j] * q);
         arrivals += chance;
         variance += chance * q;
     }
@@ -142,7 +142,7 @@ PLR_INLINE lanes silence_of_light(const panel *p, const node_vector *node)
         inverse[n] = vec_all(1);
     for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
         for (int n = 0; n < QUARTET; n++)
-            inverse[n] *= 1.0 + p->at.odds[QUARTET * quartet + n];
+            inverse[n] *= 1.0 + p->at->odds[QUARTET * quartet + n];
     return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
 }
 
@@ -154,7 +154,7 @@ PLR_INLINE lanes chance_to_read_on(const panel *p, lanes t, intptr_t begin, intp
     for (intptr_t j = QUARTET * begin; j < QUARTET * end; j++) {
         if (p->items.stop[j] == 0)
             continue;
-        chance *= (1.0 + p->at.odds[j]) / (1.0 + odds_at(law, p->items.w[j], t).odds);
+        chance *= (1.0 + p->at->odds[j]) / (1.0 + odds_at(law, p->items.w[j], t).odds);
     }
     return chance;
 }
@@ -169,7 +169,7 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int la
     /* compressed panels are built to be far from underflow */
     const int monic = arrives_at_rate(law) ? p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE
                                            : last_lane(&silence) > exp(-LARGEST_SILENCE);
-    lanes *restrict P = p->at.P, *restrict B = p->at.B;
+    lanes *restrict P = p->at->P, *restrict B = p->at->B;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         P[m] = B[m] = (lanes){0};
     P[0] = monic ? silence : vec_all(1);
@@ -190,9 +190,9 @@ typedef struct {
 PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
 {
     intptr_t begin = node->light_begin, end = node->light_end;
-    while (begin < end && largest_of_quartet(p->at.odds + QUARTET * begin) > SMALL)
+    while (begin < end && largest_of_quartet(p->at->odds + QUARTET * begin) > SMALL)
         begin++;
-    while (begin < end && largest_of_quartet(p->at.odds + QUARTET * (end - 1)) > SMALL)
+    while (begin < end && largest_of_quartet(p->at->odds + QUARTET * (end - 1)) > SMALL)
         end--;
     if (end - begin < FEWEST_SMALL)
         begin = end;
@@ -204,7 +204,7 @@ PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
 PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_range small, const int law)
 {
     const item_block *items = &p->items;
-    const node_workspace *at = &p->at;
+    const node_workspace *at = p->at;
     const intptr_t coefficients = node->high;
     intptr_t border = items->relevant < small.begin ? small.begin : items->relevant;
     border = border > small.end ? small.end : border;
@@ -278,7 +278,7 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int law)
     }
     multiply_quartets(p, &here, small, top, monic, law);
     if (!p->cancellation->requested)
-        add_shares(p->at.B, p->at.P, p->at.b, terms, here.low, here.high);
+        add_shares(p->at->B, p->at->P, p->at->b, terms, here.low, here.high);
 }
 
 /* Compute the odds of each item and the coefficients of P and B that matter at node->time; set the rest of *node, which

@@ -3,7 +3,7 @@
  *
  * With relevance rho 0 or 1 and e^2 = 0, the coefficients of prod_i (q_i + p_i z (1 + e rho_i)) are the probabilities
  * of m arrivals plus e times the expected number of relevant items among them. Let n be 1 plus the number of relevant
- * items that have left (exponential_panels.h). With n u + v in place of u + e v, H is that product and G is the sum
+ * items that have left (panels.h). With n u + v in place of u + e v, H is that product and G is the sum
  * over j of rho_j w_j q_j times the product without j; P and B are those with e = 0. So
  *
  *     value   = integral of <theta, G> dt
@@ -58,11 +58,11 @@ PLR_INLINE counting_factor product_of_factors(const counting_factor *x, const co
 /* Multiply P, H, B and G by the factors of a quartet of relevant items, divided by q if monic. */
 PLR_INLINE void count_quartet(panel *p, intptr_t quartet, intptr_t low, intptr_t top, const int monic)
 {
-    lanes *restrict P = p->at.P, *restrict H = p->at.H, *restrict B = p->at.B, *restrict G = p->at.G;
+    lanes *restrict P = p->at->P, *restrict H = p->at->H, *restrict B = p->at->B, *restrict G = p->at->G;
     counting_factor item[QUARTET], pair[2];
     for (int n = 0; n < QUARTET; n++) {
         const intptr_t j = QUARTET * quartet + n;
-        const lanes q = monic ? vec_all(1) : 1.0 / (1.0 + p->at.odds[j]), chance = p->at.odds[j] * q;
+        const lanes q = monic ? vec_all(1) : 1.0 / (1.0 + p->at->odds[j]), chance = p->at->odds[j] * q;
         item[n] = (counting_factor){.L = {q, chance}, .H = {chance}, .a = {p->items.w[j] * q}};
     }
     for (int n = 0; n < 2; n++)
@@ -88,11 +88,11 @@ PLR_INLINE intptr_t count_power_sums(const panel *p, const node_vector *node, qu
     const intptr_t first = QUARTET * small.begin, coefficients = node->high;
     const intptr_t end = QUARTET * (small.end < p->items.relevant ? small.end : p->items.relevant);
     for (intptr_t i = 0; i < coefficients; i++)
-        p->at.counts[i] = (lanes){0};
-    const summed_items items = {.count = end - first, .odds = p->at.odds + first};
-    const summed_items proxies = {.count = p->proxies.count, .odds = p->at.proxy_odds, .mass = p->proxies.counts};
-    const intptr_t terms = add_power_sums(p, items, 0, exponential_arrivals, coefficients, p->at.counts, NULL);
-    const intptr_t more = add_power_sums(p, proxies, 0, exponential_arrivals, coefficients, p->at.counts, NULL);
+        p->at->counts[i] = (lanes){0};
+    const summed_items items = {.count = end - first, .odds = p->at->odds + first};
+    const summed_items proxies = {.count = p->proxies.count, .odds = p->at->proxy_odds, .mass = p->proxies.counts};
+    const intptr_t terms = add_power_sums(p, items, 0, exponential_arrivals, coefficients, p->at->counts, NULL);
+    const intptr_t more = add_power_sums(p, proxies, 0, exponential_arrivals, coefficients, p->at->counts, NULL);
     return more > terms ? more : terms;
 }
 
@@ -102,8 +102,8 @@ PLR_INLINE intptr_t count_power_sums(const panel *p, const node_vector *node, qu
 PLR_INLINE void count_small(panel *p, const node_vector *node, quartet_range small, intptr_t terms, intptr_t low,
                             intptr_t top)
 {
-    const lanes *restrict P = p->at.P, *counts = p->at.counts, *b = p->at.b;
-    lanes *restrict H = p->at.H, *restrict B = p->at.B, *restrict G = p->at.G;
+    const lanes *restrict P = p->at->P, *counts = p->at->counts, *b = p->at->b;
+    lanes *restrict H = p->at->H, *restrict B = p->at->B, *restrict G = p->at->G;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         H[m] = G[m] = (lanes){0};
     const intptr_t counted = terms > 0 ? count_power_sums(p, node, small) : 0;
@@ -173,7 +173,7 @@ static void precision_arrivals(panel *p, node_vector *node)
  * irrelevant ones d_i = <delta_(m+i), G>, for low <= m, m + i < top. */
 PLR_INLINE void find_precision_series(const panel *p, const node_vector *node, intptr_t terms)
 {
-    const lanes *restrict P = p->at.P, *restrict H = p->at.H, *restrict B = p->at.B, *restrict G = p->at.G;
+    const lanes *restrict P = p->at->P, *restrict H = p->at->H, *restrict B = p->at->B, *restrict G = p->at->G;
     for (intptr_t i = 0; i < terms; i++) {
         const double *theta = p->ranks.theta + i, *delta = p->ranks.delta + i, order = (double)i;
         lanes y = {0}, c = {0}, d = {0}, e = {0};
@@ -184,10 +184,10 @@ PLR_INLINE void find_precision_series(const panel *p, const node_vector *node, i
             c += (order * delta[m] + theta[m + 1]) * B[m];
             e += delta[m] * found + theta[m + 1] * P[m];
         }
-        p->at.y[i] = y;
-        p->at.c[i] = c + d;
-        p->at.d[i] = d;
-        p->at.e[i] = e * (order + 1);
+        p->at->y[i] = y;
+        p->at->c[i] = c + d;
+        p->at->d[i] = d;
+        p->at->e[i] = e * (order + 1);
     }
 }
 
@@ -195,7 +195,7 @@ PLR_INLINE void find_precision_series(const panel *p, const node_vector *node, i
 PLR_INLINE void divide_precision_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a,
                                          lanes *qY, lanes *qX)
 {
-    const lanes *restrict P = p->at.P, *restrict H = p->at.H, *restrict B = p->at.B, *restrict G = p->at.G;
+    const lanes *restrict P = p->at->P, *restrict H = p->at->H, *restrict B = p->at->B, *restrict G = p->at->G;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     lanes x[QUARTET] = {{0}}, h[QUARTET] = {{0}}, v[QUARTET] = {{0}}, g[QUARTET] = {{0}};
     for (intptr_t m = node->low; m < node->top; m++)
@@ -214,7 +214,7 @@ PLR_INLINE void divide_precision_upwards(const panel *p, const node_vector *node
 PLR_INLINE void divide_precision_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
                                            lanes *qY, lanes *qX)
 {
-    const lanes *restrict P = p->at.P, *restrict H = p->at.H, *restrict B = p->at.B, *restrict G = p->at.G;
+    const lanes *restrict P = p->at->P, *restrict H = p->at->H, *restrict B = p->at->B, *restrict G = p->at->G;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     lanes x[QUARTET] = {{0}}, h[QUARTET] = {{0}}, v[QUARTET] = {{0}}, g[QUARTET] = {{0}};
     const intptr_t last = node->low > 1 ? node->low : 1;

@@ -151,9 +151,9 @@ static int integrate_compressed(exact_problem *problem)
     place_proxies(problem->octaves, first_octave, &p->proxies);
     add_errors(problem, p->plan->error);
     problem->query->nodes += p->plan->nodes;
-    clear_sums(p, query);
-    add_nodes(p, query);
-    problem->value += hand_out_sums(p, query, problem->query_item);
+    clear_sums(p);
+    add_nodes(p);
+    problem->value += hand_out_sums(p);
     if (query->gradient)
         return_from_proxies(problem, p->sums.proxy_gradient, query->gradient);
     if (query->hessian)

@@ -7,18 +7,6 @@
 
 #include "gradients/exact/exact_problem.h"
 
-/* Magnitudes of rank weights and relevance, which bound the gradient and its errors. */
-typedef struct {
-    double largest_theta, largest_rho; /* largest magnitudes */
-    double variation;       /* sum |theta_k - theta_(k+1)| */
-    double range_of_rho;
-    double most_change;     /* of the gains, by any change of the ranking */
-    double sum_theta;       /* of magnitudes */
-    double mean_theta;      /* magnitude of the mean of what is integrated */
-    double sum;             /* of the entries of the gradient */
-    double unit;            /* of errors of the quadrature: variation times the largest relevance that is integrated */
-} problem_shape;
-
 /* Errors of a query's results over the guaranteed ones: a bound, and the largest that is certain, from the sum of the
  * gradient and from rounding. An attempt is repeated if the bound is above 1, or `certain` is above a share; the call
  * fails if `certain` remains above 1. `guaranteed` are the errors that the guarantee allows in each integral. */
@@ -31,9 +19,9 @@ typedef struct {
                          * K^1.5: it sums K^2 terms, and the next coefficients of P err by the square root of K */
 
 /* The least norm to which the error bound is relative. */
-static double floor_of_norm(const problem_shape *shape)
+static double floor_of_norm(const exact_problem *problem)
 {
-    return LEAST_NORM * shape->largest_theta * shape->largest_rho;
+    return LEAST_NORM * problem->shape.largest_theta * problem->shape.largest_rho;
 }
 
 /* The part of the tolerance that is for quadrature, ends and borders. */
@@ -42,23 +30,25 @@ static double rtol_of_plans(const exact_query *query)
     return (1 - SHARE_OF_SERIES) * query->rtol;
 }
 
-static double guaranteed_of_value(const exact_query *query, const problem_shape *shape)
+static double guaranteed_of_value(const exact_problem *problem)
 {
-    return rtol_of_plans(query) * shape->sum_theta * shape->largest_rho;
+    return rtol_of_plans(problem->query) * problem->shape.sum_theta * problem->shape.largest_rho;
 }
 
 /* Return the tolerances of the first attempt. An item that arrives when the last rank is filled gains about the mean
  * rank weight, so the norm of the gradient is about mean_theta times its flux then, and the norm of the Hessian
  * diagonal half of that. Items that leave a panel early and those that enter late share what is for borders. */
-static tolerances first_tolerances(const exact_query *query, const problem_shape *shape)
+static tolerances first_tolerances(const exact_problem *problem)
 {
-    const double R = shape->most_change, least = rtol_of_plans(query) * floor_of_norm(shape);
+    const exact_query *query = problem->query;
+    const problem_shape *shape = &problem->shape;
+    const double R = shape->most_change, least = rtol_of_plans(query) * floor_of_norm(problem);
     const double forecast = rtol_of_plans(query) * shape->mean_theta, border = SHARE_OF_ENDS / 2;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
     first.product = query->direction != NULL;
     first.cut = smaller(border * least / R / losses_of(first.derivatives), border);
-    first.allowed[OF_VALUE] = guaranteed_of_value(query, shape);
+    first.allowed[OF_VALUE] = guaranteed_of_value(problem);
     first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - SHARE_OF_ENDS) * least;
     first.per_flux[OF_GRADIENT] = forecast;
     first.per_flux[OF_HESSIAN] = first.product ? 0 : forecast / 2; /* a product may be 0 */
@@ -104,12 +94,12 @@ static void check_bound(const exact_problem *problem, int integral, double guara
     errors->bound = larger(errors->bound, problem->error[integral] / guaranteed);
 }
 
-static void check_entries(exact_problem *problem, const problem_shape *shape, int integral, const double *entries,
-                          error_ratios *errors)
+static void check_entries(exact_problem *problem, int integral, const double *entries, error_ratios *errors)
 {
     const exact_query *query = problem->query;
+    const problem_shape *shape = &problem->shape;
     const entry_sums sums = sum_entries(problem, entries);
-    const double guaranteed = rtol_of_plans(query) * larger(sqrt(sums.square), floor_of_norm(shape));
+    const double guaranteed = rtol_of_plans(query) * larger(sqrt(sums.square), floor_of_norm(problem));
     const double steps = integral == OF_HESSIAN && query->direction ? pow((double)problem->K, 1.5) : 1;
     const double rounding = steps * ROUNDING * DBL_EPSILON * shape->variation * shape->range_of_rho;
     check_bound(problem, integral, guaranteed, errors);
@@ -120,15 +110,15 @@ static void check_entries(exact_problem *problem, const problem_shape *shape, in
     }
 }
 
-static error_ratios check_errors(exact_problem *problem, const problem_shape *shape)
+static error_ratios check_errors(exact_problem *problem)
 {
     const exact_query *query = problem->query;
     error_ratios errors = {0};
-    check_bound(problem, OF_VALUE, guaranteed_of_value(query, shape), &errors);
+    check_bound(problem, OF_VALUE, guaranteed_of_value(problem), &errors);
     if (query->gradient)
-        check_entries(problem, shape, OF_GRADIENT, query->gradient, &errors);
+        check_entries(problem, OF_GRADIENT, query->gradient, &errors);
     if (query->hessian)
-        check_entries(problem, shape, OF_HESSIAN, query->hessian, &errors);
+        check_entries(problem, OF_HESSIAN, query->hessian, &errors);
     return errors;
 }
 

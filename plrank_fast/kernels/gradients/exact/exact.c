@@ -103,8 +103,9 @@ static double most_gains(const exact_query *query, double sum_theta, double larg
  * A constant added to all relevance changes no gradient, nor does one added to all rank weights if every item is
  * placed. Subtracting the second constant spares the integral the long wait for the last item. Neither holds where
  * readers stop. */
-static double describe_problem(exact_problem *problem, problem_shape *shape)
+static double describe_problem(exact_problem *problem)
 {
+    problem_shape *shape = &problem->shape;
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
     find_ranges(problem);
@@ -146,8 +147,9 @@ static double describe_problem(exact_problem *problem, problem_shape *shape)
  * items in the first k ranks changes by more than 1 changes the metric by at most the sum of the first R rank weights,
  * R being the number of relevant items. That of the first k ranks is at most min(k, R), which bounds the integrands
  * (docs/numerics.md). */
-static double describe_average_precision(exact_problem *problem, problem_shape *shape)
+static double describe_average_precision(exact_problem *problem)
 {
+    problem_shape *shape = &problem->shape;
     const exact_query *query = problem->query;
     const double D = (double)query->D;
     const intptr_t K = query->K < query->D ? query->K : query->D;
@@ -179,10 +181,10 @@ static double describe_average_precision(exact_problem *problem, problem_shape *
 }
 
 /* Integrate the query, and repeat with more nodes while the errors may exceed the tolerance. */
-static void integrate_query(exact_problem *problem, const problem_shape *shape, double known_value)
+static void integrate_query(exact_problem *problem, double known_value)
 {
     exact_query *query = problem->query;
-    problem->tolerance = first_tolerances(query, shape);
+    problem->tolerance = first_tolerances(problem);
     for (int attempt = 0; attempt < ATTEMPTS && !query->cancellation.requested; attempt++) {
         problem->value = 0;
         problem->plans = 0;
@@ -194,7 +196,7 @@ static void integrate_query(exact_problem *problem, const problem_shape *shape, 
         integrate(problem);
         restore_denormals(before);
         query->value = known_value + problem->value;
-        const error_ratios errors = check_errors(problem, shape);
+        const error_ratios errors = check_errors(problem);
         query->missed = errors.certain > 1 ? query->rtol * errors.certain : 0;
         const double seen = errors.certain / SHARE_OF_SUM;
         if ((errors.bound <= 1 && seen <= 1) || attempt + 1 == ATTEMPTS)
@@ -256,11 +258,9 @@ static void find_expectations(exact_query *query, void *memory)
     pass_over_list(&problem, clear_outputs_of_block);
     if (D == 0 || K <= 0)
         return;
-    problem_shape shape;
-    query->value = query->average_precision ? describe_average_precision(&problem, &shape)
-                                            : describe_problem(&problem, &shape);
-    if (problem.K > 0 && shape.range_of_rho != 0 && shape.largest_theta != 0)
-        integrate_query(&problem, &shape, query->value);
+    query->value = query->average_precision ? describe_average_precision(&problem) : describe_problem(&problem);
+    if (problem.K > 0 && problem.shape.range_of_rho != 0 && problem.shape.largest_theta != 0)
+        integrate_query(&problem, query->value);
     if (query->inverse_sigma != 1)
         pass_over_list(&problem, multiply_outputs_of_block);
     if (query->exposure)

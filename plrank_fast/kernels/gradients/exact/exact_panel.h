@@ -33,7 +33,7 @@
 #ifndef PLR_EXACT_PANEL_H
 #define PLR_EXACT_PANEL_H
 
-#include "runtime/parallel_loop.h"
+#include "gradients/exact/exact_query.h"
 #include "gradients/exact/item_block.h"
 #include "gradients/exact/law.h"
 #include "gradients/exact/moment_compression.h"
@@ -46,7 +46,7 @@
 
 /* The ranks for which the items of a panel compete. */
 typedef struct {
-    intptr_t K;
+    intptr_t K, arrived;           /* number of ranks, and of those before them */
     const double *theta, *delta;   /* K entries, MARGIN zeros on either side: set_ranks */
     double upward_limit;         /* largest odds for which upward recurrences are used, >= 1 */
     double downward_limit;       /* smallest odds for which downward ones may start at the panel's last item */
@@ -55,6 +55,10 @@ typedef struct {
     intptr_t most_coefficients;  /* that the workspace has room for: more than any band has */
     double found;                /* for average precision: 1 and the relevant items that have left; else 0 */
 } rank_block;
+
+/* Requested outputs: the value alone, the exposure or gradient too, that of average precision (average_precision.h),
+ * or also the Hessian diagonal or a product of the Hessian (hessian_product.h). */
+typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, PRECISION, HESSIAN, PRODUCT } integrands;
 
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
 typedef struct {
@@ -94,16 +98,35 @@ typedef struct {
     proxy_sums *proxy_gradient, *proxy_hessian; /* of each proxy */
 } node_sums;
 
+/* P at one vector of nodes, which is divided by the factor of each item, for rank probabilities. */
 typedef struct {
+    lanes time, weight;
+    intptr_t low, high;
+    lanes *P;
+} kept_node;
+
+/* Memory for P at all nodes of a plan, `coefficients` for each vector, and for the sums of a quartet, `most_sums` for
+ * each thread. */
+typedef struct {
+    intptr_t vectors;           /* of nodes before all ranks are filled */
+    kept_node *nodes;
+    size_t coefficients, most_sums;
+    lanes *P, *sums;
+} kept_nodes;
+
+typedef struct {
+    const exact_query *query;
+    integrands wanted;
     item_block items;
     proxy_items proxies;        /* none unless the panel is compressed */
     rank_block ranks;
     int stops;                  /* whether readers stop */
     double reading;             /* chance that a reader reads on after all items that have left before */
     quadrature_plan *plan;
-    node_workspace at;
+    const node_workspace *at;
     node_sums sums;
-    node_workspace *side_by_side; /* for vectors of nodes evaluated at the same time; `at` is the first */
+    kept_nodes kept;            /* only for rank probabilities */
+    node_workspace *side_by_side; /* for vectors of nodes evaluated at the same time; `at` is one of these */
     const parallel_loop *loop;    /* with at most as many threads as there are of those */
     cancellation *cancellation;
 } panel;
@@ -115,7 +138,7 @@ PLR_INLINE double last_lane(const lanes *x)
 
 PLR_INLINE lanes hazard_of(const panel *p, intptr_t j, const int law)
 {
-    return arrives_at_rate(law) ? vec_all(p->items.w[j]) : p->at.hazard[j];
+    return arrives_at_rate(law) ? vec_all(p->items.w[j]) : p->at->hazard[j];
 }
 
 /* Return the largest odds of four items at the last of the nodes. */

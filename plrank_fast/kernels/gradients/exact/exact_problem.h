@@ -5,9 +5,7 @@
 #include <math.h>
 
 #include "gradients/exact/exact_panel.h"
-#include "gradients/exact/exact_query.h"
 #include "gradients/exact/list_blocks.h"
-#include "gradients/exact/rank_probabilities.h"
 
 #define SHARE_OF_SERIES 0.01 /* of the error bound: truncated series and rounding */
 #define LONGEST_SIDE_BY_SIDE ((intptr_t)1 << 17) /* items; each node workspace takes at least 64 bytes an item */
@@ -16,8 +14,21 @@ typedef struct {
     double least, most;
 } range;
 
+/* Magnitudes of rank weights and relevance, which bound the gradient and its errors. */
+typedef struct {
+    double largest_theta, largest_rho; /* largest magnitudes */
+    double variation;       /* sum |theta_k - theta_(k+1)| */
+    double range_of_rho;
+    double most_change;     /* of the gains, by any change of the ranking */
+    double sum_theta;       /* of magnitudes */
+    double mean_theta;      /* magnitude of the mean of what is integrated */
+    double sum;             /* of the entries of the gradient */
+    double unit;            /* of errors of the quadrature: variation times the largest relevance that is integrated */
+} problem_shape;
+
 typedef struct {
     exact_query *query;
+    problem_shape shape;
     double highest, lowest;       /* scores */
     range relevance;
     intptr_t stopping;            /* items at which readers may stop */
@@ -49,7 +60,6 @@ typedef struct {
     proxy_polynomials *polynomials; /* interpolants of these, */
     double *returned;             /* and the output to which they are added */
     const double *checked;        /* entries to be summed */
-    kept_nodes kept;              /* only for rank probabilities */
     panel panel;
 } exact_problem;
 
@@ -82,6 +92,16 @@ static intptr_t *carve_indices(char **free_memory, size_t n)
 static lanes *carve_vectors(char **free_memory, size_t n)
 {
     return (lanes *)carve(free_memory, n * sizeof(lanes));
+}
+
+static integrands integrands_wanted(const exact_query *query)
+{
+    return query->exposure    ? EXPOSURE
+           : query->direction ? PRODUCT
+           : query->hessian   ? HESSIAN
+           : !query->gradient ? VALUE_ALONE
+           : query->average_precision ? PRECISION
+                                      : GRADIENT;
 }
 
 /* Return the most coefficients of P that are stored: a band ends a few standard deviations above the number of arrivals
@@ -177,7 +197,7 @@ static void lay_out_proxies(exact_problem *problem, char **memory)
 static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficients)
 {
     enum { VECTORS = MOST_NODES / PLR_LANES };
-    kept_nodes *kept = &problem->kept;
+    kept_nodes *kept = &problem->panel.kept;
     kept->coefficients = coefficients;
     kept->most_sums = QUARTET * (problem->most_ranks + 1);
     kept->nodes = carve(memory, VECTORS * sizeof(kept_node));
@@ -196,7 +216,6 @@ static char *lay_out_panel(exact_problem *problem, intptr_t n)
     lay_out_sums(problem, &memory, items);
     for (int i = 0; i < problem->loop_of_panel.n_threads; i++)
         lay_out_nodes(problem, problem->side_by_side + i, &memory, items, coefficients);
-    problem->panel.at = problem->side_by_side[0];
     if (problem->query->probabilities)
         lay_out_kept(problem, &memory, coefficients);
     return memory;
@@ -221,6 +240,8 @@ static size_t lay_out_problem(exact_problem *problem, exact_query *query, char *
     problem->longest = D;
     problem->most_ranks = K;
     problem->loop_of_panel = loop_with_room(query->loop, D);
+    problem->panel.query = query;
+    problem->panel.wanted = integrands_wanted(query);
     problem->panel.cancellation = &query->cancellation;
     problem->panel.loop = &problem->loop_of_panel;
     problem->panel.reading = 1;
@@ -267,6 +288,7 @@ static void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intp
         accuracy /= (double)((K + 1) * (K + 1));
     problem->panel.ranks = (rank_block){
         .K = K,
+        .arrived = arrived,
         .theta = with_margins(problem->panel_theta, problem->theta + arrived, K),
         .delta = with_margins(problem->panel_delta, problem->delta + arrived, K),
         .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * accuracy, 1.0 / (double)(K - 1))),
@@ -288,10 +310,11 @@ static void order_panel(exact_problem *problem, intptr_t n)
         const intptr_t item = items->item[j];
         if (!arrives_at_rate(query->law))
             items->w[j] = item < 0 ? -LARGEST_EXPONENT : problem->f[item];
+        items->item[j] = item < 0 ? -1 : problem->query_item[item];
         if (query->direction)
-            items->direction[j] = item < 0 ? 0 : query->direction[problem->query_item[item]];
+            items->direction[j] = item < 0 ? 0 : query->direction[items->item[j]];
         if (query->stop)
-            items->stop[j] = item < 0 ? 0 : query->stop[problem->query_item[item]];
+            items->stop[j] = item < 0 ? 0 : query->stop[items->item[j]];
     }
 }
 

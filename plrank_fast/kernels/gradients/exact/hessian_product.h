@@ -32,7 +32,7 @@ PLR_INLINE moving_item item_at(const panel *p, intptr_t j, const node_vector *no
 {
     const double w = p->items.w[j], rho = p->items.rho[j], d = p->items.direction[j];
     const lanes x = w * node->time;
-    return (moving_item){p->at.odds[j], x, w, rho, d, rho * w, d * x, (rho * w * d) * (1.0 - x)};
+    return (moving_item){p->at->odds[j], x, w, rho, d, rho * w, d * x, (rho * w * d) * (1.0 - x)};
 }
 
 /* The polynomials without an item, times its q: coefficients of z^m. */
@@ -88,7 +88,7 @@ PLR_INLINE void add_shares_of_item(const node_workspace *at, const moving_item *
 
 static void share_by_division(const panel *p, const node_vector *node, intptr_t j)
 {
-    const node_workspace *at = &p->at;
+    const node_workspace *at = p->at;
     const moving_item all = item_at(p, j, node);
     const directions go = directions_of(p, node, all.r);
     if (go.upwards) {
@@ -119,7 +119,7 @@ static void share_by_division(const panel *p, const node_vector *node, intptr_t 
  * on, and u = sum rho w d x / (1 + r z)^2. */
 static void share_by_series(const panel *p, const node_vector *node, intptr_t begin, intptr_t end)
 {
-    const node_workspace *at = &p->at;
+    const node_workspace *at = p->at;
     lanes *const v = at->f, *const a = at->g, *const u = at->h;
     intptr_t longest = 0;
     for (intptr_t i = 0; i < node->high; i++)
@@ -147,7 +147,7 @@ static void share_by_series(const panel *p, const node_vector *node, intptr_t be
 /* Compute the coefficients of the series: i + 1 times those for squares in g, h and e, twice as many pairs in k. */
 static void find_series_of_product(const panel *p, const node_vector *node, intptr_t terms)
 {
-    const node_workspace *at = &p->at;
+    const node_workspace *at = p->at;
     const intptr_t low = node->low, top = node->top;
     for (intptr_t i = 0; i < terms; i++) {
         const double *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
@@ -174,7 +174,7 @@ static void prepare_product(panel *p, const node_vector *node)
 {
     const intptr_t light_begin = QUARTET * node->light_begin, light_end = QUARTET * node->light_end;
     for (intptr_t m = -MARGIN; m < node->high; m++)
-        p->at.V[m] = p->at.W[m] = p->at.A[m] = (lanes){0};
+        p->at->V[m] = p->at->W[m] = p->at->A[m] = (lanes){0};
     if (node->light_odds >= 0)
         share_by_series(p, node, light_begin, light_end);
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
@@ -209,7 +209,7 @@ static item_gains gains_by_division(const panel *p, const node_vector *node, con
         const lanes r = vec_keep(go.early, item->r);
         coefficients c = {{0}};
         for (intptr_t m = node->low; m < node->top; m++) {
-            step_up(&p->at, item, m, r, 1, &c);
+            step_up(p->at, item, m, r, 1, &c);
             gain(&p->ranks, m, &c, &early);
         }
     }
@@ -218,9 +218,9 @@ static item_gains gains_by_division(const panel *p, const node_vector *node, con
         coefficients c = {{0}};
         intptr_t m = node->high - 1;
         for (; m > p->ranks.K; m--)
-            step_down(&p->at, item, m, s, 1, &c);
+            step_down(p->at, item, m, s, 1, &c);
         for (; m > node->low; m--) {
-            step_down(&p->at, item, m, s, 1, &c);
+            step_down(p->at, item, m, s, 1, &c);
             gain(&p->ranks, m - 1, &c, &late);
         }
     }
@@ -230,7 +230,7 @@ static item_gains gains_by_division(const panel *p, const node_vector *node, con
 
 static item_gains gains_by_series(const panel *p, const node_vector *node, const moving_item *item)
 {
-    const node_workspace *at = &p->at;
+    const node_workspace *at = p->at;
     const lanes z = -item->r;
     lanes y = {0}, c = {0}, e = {0}, n = {0}, f = {0}, g = {0}, h = {0}, k = {0};
     for (intptr_t i = terms_of_series(p, node, last_lane(&item->r)) - 1; i >= 0; i--) {

@@ -15,7 +15,7 @@ typedef struct {
     intptr_t quartets;
     intptr_t relevant;               /* quartets with a relevant item come first */
     double *w, *rho;                 /* weight, or score if items have no rate (law.h), and relevance */
-    intptr_t *item;                  /* index in the panel, -1 for null items */
+    intptr_t *item;                  /* index in the query, -1 for null items */
     double *direction;               /* of a product with the Hessian, 0 for null items; else NULL */
     double *stop;                    /* chance that a reader stops there, 0 for null items; unused if none does */
 } item_block;

@@ -4,10 +4,6 @@
 
 #include "gradients/exact/exact_panel.h"
 
-/* Requested outputs: the value alone, the exposure or gradient too, that of average precision (average_precision.h),
- * or also the Hessian diagonal or a product of the Hessian (hessian_product.h). */
-typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, PRECISION, HESSIAN, PRODUCT } integrands;
-
 /* Add the integrands of one item; qY = q_j Y_j, qX = q_j X_j. An irrelevant item (rho = 0) needs no Y.
  *
  * Where readers stop (exact_panel.h), the evaluators' qX is q_j <delta, G_j>, without those whom the item itself keeps
@@ -22,7 +18,7 @@ PLR_INLINE void add_item(panel *p, intptr_t j, const node_vector *node, lanes qY
     const lanes hazard = hazard_of(p, j, law), weight = hazard * node->weight;
     if (p->stops) {
         const lanes following = (relevant ? node->value - rho * hazard * qY : node->value) + qX;
-        qX -= p->items.stop[j] / (1.0 + p->at.odds[j]) * following;
+        qX -= p->items.stop[j] / (1.0 + p->at->odds[j]) * following;
     }
     const lanes X = slopes.moving * qX, rest = slopes.first * X;
     const lanes gradient = weight * (relevant ? rho * slopes.first * qY + X : X);

@@ -27,7 +27,7 @@ PLR_INLINE double division_border(const panel *p, intptr_t high, double first, d
 PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const lanes *r, const lanes *a,
                                const int relevant, lanes *qY, lanes *qX)
 {
-    const lanes *restrict P = p->at.P, *restrict B = relevant ? p->at.B : p->at.G;
+    const lanes *restrict P = p->at->P, *restrict B = relevant ? p->at->B : p->at->G;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     lanes x[QUARTET] = {{0}}, v[QUARTET] = {{0}};
     for (intptr_t m = node->low; m < node->top; m++)
@@ -47,7 +47,7 @@ PLR_INLINE void divide_upwards(const panel *p, const node_vector *node, const la
 PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
                                  const int relevant, lanes *qY, lanes *qX)
 {
-    const lanes *restrict P = p->at.P, *restrict B = relevant ? p->at.B : p->at.G;
+    const lanes *restrict P = p->at->P, *restrict B = relevant ? p->at->B : p->at->G;
     const double *theta = p->ranks.theta, *delta = p->ranks.delta;
     const intptr_t K = p->ranks.K, last = node->low > 1 ? node->low : 1;
     lanes u[QUARTET] = {{0}}, v[QUARTET] = {{0}}, Y[QUARTET] = {{0}}, X[QUARTET] = {{0}}, as[QUARTET];
@@ -91,7 +91,7 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     int_lanes early[QUARTET];
     double first = INFINITY, last = 0;
     for (int n = 0; n < QUARTET; n++) {
-        r[n] = p->at.odds[j + n];
+        r[n] = p->at->odds[j + n];
         a[n] = p->items.rho[j + n] * hazard_of(p, j + n, law);
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));

@@ -35,8 +35,8 @@ PLR_INLINE void add_coefficient(const double *theta, const double *delta, lanes 
 PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t terms)
 {
     const intptr_t low = node->low, top = node->top, beyond = top < p->ranks.K ? 3 : 0; /* theta past K is zero */
-    const lanes *restrict P = p->at.P, *restrict B = p->at.B;
-    lanes *restrict y = p->at.y, *restrict c = p->at.c, *restrict e = p->at.e;
+    const lanes *restrict P = p->at->P, *restrict B = p->at->B;
+    lanes *restrict y = p->at->y, *restrict c = p->at->c, *restrict e = p->at->e;
     for (intptr_t i = 0; i < terms; i += 4) {
         lanes sum_y[4] = {{0}}, sum_c[4] = {{0}}, sum_e[4] = {{0}};
         const double *theta = p->ranks.theta + i, *delta = p->ranks.delta + i;
@@ -57,7 +57,7 @@ PLR_INLINE void find_series(const panel *p, const node_vector *node, intptr_t te
 PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, const int relevant,
                                 lanes *Y, lanes *C, lanes *E)
 {
-    const lanes *y = p->at.y, *c = relevant ? p->at.c : p->at.d, *e = p->at.e;
+    const lanes *y = p->at->y, *c = relevant ? p->at->c : p->at->d, *e = p->at->e;
     for (int n = 0; n < QUARTET; n++) {
         Y[n] = y[terms - 1];
         C[n] = c[terms - 1];
@@ -78,10 +78,10 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *nod
                               const int relevant, const integrands wanted, const int law)
 {
     const intptr_t j = QUARTET * quartet;
-    const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.odds + j));
+    const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at->odds + j));
     lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
     for (int n = 0; n < QUARTET; n++)
-        z[n] = -p->at.odds[j + n];
+        z[n] = -p->at->odds[j + n];
     evaluate_series(p, terms, z, relevant, Y, C, E);
     for (int n = 0; n < QUARTET; n++)
         add_item(p, j + n, node, Y[n],
@@ -102,13 +102,13 @@ PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands 
     const node_sums *sums = &p->sums;
     const lanes t = node->factor, dt = node->weight;
     for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
-        const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at.proxy_odds + j));
+        const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at->proxy_odds + j));
         lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET], plain[QUARTET], unused[QUARTET];
         for (int n = 0; n < QUARTET; n++)
-            z[n] = -p->at.proxy_odds[j + n];
+            z[n] = -p->at->proxy_odds[j + n];
         evaluate_series(p, terms, z, 1, Y, C, E);
         memcpy(plain, C, sizeof plain);
-        if (p->at.d != p->at.c)
+        if (p->at->d != p->at->c)
             evaluate_series(p, terms, z, 0, unused, plain, unused);
         for (int n = 0; n < QUARTET; n++) {
             const lanes x = p->proxies.w[j + n] * t, more = t * (C[n] - plain[n]);

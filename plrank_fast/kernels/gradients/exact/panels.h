@@ -14,6 +14,7 @@
 #include "gradients/exact/compressed_panel.h"
 #include "gradients/exact/exact_problem.h"
 #include "gradients/exact/panel_integrals.h"
+#include "gradients/exact/rank_probabilities.h"
 
 /* Nats, or sigmas, that one panel may span. Shorter ones leave out more items that cannot arrive in them, and have more
  * nodes in all. The limit is 200: odds are finite up to e^700 (exact_panel.h), beside which third powers of w t, at
@@ -39,15 +40,15 @@ static int integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived,
     for (intptr_t j = 0; j < n; j += PLR_LANES)
         vec_store(problem->w + j, vec_exp_flush(vec_load(problem->f + j)));
     order_panel(problem, n);
-    clear_sums(p, query);
+    clear_sums(p);
     for (int piece = 0; piece < p->plan->pieces; piece++) {
         place_nodes(p->plan, piece);
         if (query->probabilities)
-            integrate_rank_probabilities(p, &problem->kept, query, problem->query_item, arrived);
+            integrate_rank_probabilities(p);
         else
-            add_nodes(p, query);
+            add_nodes(p);
     }
-    problem->value += hand_out_sums(p, query, problem->query_item);
+    problem->value += hand_out_sums(p);
     return p->plan->ended && K == left;
 }
 

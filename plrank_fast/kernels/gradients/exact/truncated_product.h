@@ -55,12 +55,12 @@ PLR_INLINE void include_quartet(panel *p, intptr_t quartet, intptr_t low, intptr
     const intptr_t j = QUARTET * quartet;
     lanes q[QUARTET], odds[QUARTET], a[QUARTET] = {{0}};
     for (int n = 0; n < QUARTET; n++) {
-        q[n] = monic ? vec_all(1) : 1.0 / (1.0 + p->at.odds[j + n]);
-        odds[n] = monic ? p->at.odds[j + n] : p->at.odds[j + n] * q[n];
+        q[n] = monic ? vec_all(1) : 1.0 / (1.0 + p->at->odds[j + n]);
+        odds[n] = monic ? p->at->odds[j + n] : p->at->odds[j + n] * q[n];
         if (relevant)
             a[n] = (p->items.rho[j + n] * hazard_of(p, j + n, law)) * q[n];
     }
-    multiply_quartet(p->at.P, p->at.B, low, top, q, odds, a, monic, relevant);
+    multiply_quartet(p->at->P, p->at->B, low, top, q, odds, a, monic, relevant);
 }
 
 #endif
