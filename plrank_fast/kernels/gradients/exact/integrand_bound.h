@@ -44,7 +44,7 @@ typedef struct {
     int product;                 /* whether the Hessian is multiplied by a vector of entries of at most 1 */
 } panel_gains;
 
-#define POINTS 16 /* of half of the ellipse, or a multiple; the other half has the conjugate values */
+#define POINTS 16 /* on half of a wide ellipse, more on a narrow one; the other half has the conjugate values */
 
 /* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
 typedef struct {
