@@ -93,6 +93,24 @@ class Noise:
         getattr(plr, method)(scores, relevance, self.rank_weights, offsets=offsets, **self.options)
 
 
+class StoppingReaders:
+    """The exact gradients of metrics of readers who stop, beside that of DCG, on 16 queries and one thread."""
+
+    params = (["dcg", "reciprocal rank", "success", "err"], [24, 120, 1000], [10, 100], [1.0, 3.0])
+    param_names = ("metric", "n_docs", "cutoff", "spread")
+
+    def setup(self, metric, n_docs, cutoff, spread):
+        scores, gains, offsets = batch([n_docs] * 16, spread)
+        relevance = {"dcg": gains, "err": gains / 16}.get(metric, (gains > 0) * 1.0)
+        harmonic = 1 / np.arange(1, cutoff + 1)
+        rank_weights = {"dcg": plr.dcg_weights(cutoff), "success": np.ones(cutoff)}.get(metric, harmonic)
+        self.arguments = scores, relevance, rank_weights
+        self.options = {"offsets": offsets, "n_threads": 1} | ({} if metric == "dcg" else {"stop": relevance})
+
+    def time_gradient(self, metric, n_docs, cutoff, spread):
+        plr.pl_rank_exact(*self.arguments, **self.options)
+
+
 class Rewards:
     """The policy gradients of the metric and of equal rewards, with 100 rankings on one thread."""
 

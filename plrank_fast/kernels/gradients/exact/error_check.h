@@ -36,14 +36,15 @@ static double guaranteed_of_value(const exact_problem *problem)
 }
 
 /* Return the tolerances of the first attempt. An item that arrives when the last rank is filled gains about the mean
- * rank weight, so the norm of the gradient is about mean_theta times its flux then, and the norm of the Hessian
- * diagonal half of that. Items that leave a panel early and those that enter late share what is for borders. */
+ * rank weight, so the norm of the gradient is about mean_theta times its flux then (where readers stop,
+ * quadrature_plan.h has a forecast), and the norm of the Hessian diagonal half of that. Items that leave a panel
+ * early and those that enter late share what is for borders. */
 static tolerances first_tolerances(const exact_problem *problem)
 {
     const exact_query *query = problem->query;
     const problem_shape *shape = &problem->shape;
     const double R = shape->most_change, least = rtol_of_plans(query) * floor_of_norm(problem);
-    const double forecast = rtol_of_plans(query) * shape->mean_theta, border = SHARE_OF_ENDS / 2;
+    const double forecast = rtol_of_plans(query) * (query->stop ? 1 : shape->mean_theta), border = SHARE_OF_ENDS / 2;
     tolerances first = {.R = R, .unit = shape->unit};
     first.derivatives = query->hessian ? 2 : query->gradient ? 1 : 0;
     first.product = query->direction != NULL;

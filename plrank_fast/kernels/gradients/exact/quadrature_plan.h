@@ -57,6 +57,7 @@ typedef struct {
     double crowding[MOST_STEPS]; /* at each: 1 / s^2, s being the width of arrivals, times the share of digits */
     double end;              /* on the axis of the bins */
     int ended;               /* no rank is left open at its end */
+    double forecast;         /* of the norm of the gradient, only where readers stop */
     double largest_flux;     /* while rank K is expected to be open, at most 1 */
     int last_open;           /* step at which it is */
     plan_goals goals;
@@ -77,8 +78,8 @@ typedef struct {
 #define STEEPNESS 0.4 /* of the integrands in v, relative to 1 / s^2, for items without a rate */
 #define UNPROVED 1.01 /* times the nodes: what points of an ellipse and bins may lower their number by */
 
-#define READ 1.0         /* nats of the chance to read on, after which the expected norm is known too */
-#define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known */
+#define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known, */
+#define READ 8.0         /* as it is where the chance that a reader reads on has fallen by so many nats */
 
 /* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */
 static tail_bound loss_of(const score_histogram *histogram, tail_bins bins, const panel_gains *gains, double *inverse_z)
@@ -107,7 +108,8 @@ static double steps_to_cut(const arrival_table *table, const score_histogram *hi
 static void set_goals(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, const
                       tolerances *tolerance, live_time *live)
 {
-    const double flux = gradient_flux(table, histogram, live->last_open, gains->exposure);
+    const double flux = histogram->stops ? live->forecast
+                                         : gradient_flux(table, histogram, live->last_open, gains->exposure);
     plan_goals *goals = &live->goals;
     goals->nats = 1;
     goals->cut = SHARE_OF_ENDS;
@@ -122,6 +124,16 @@ static void set_goals(const arrival_table *table, const score_histogram *histogr
         goals->lost[i] = goals->cut * losses_of(i) * tolerance->R;
 }
 
+/* Return by how much the rank weights fall or rise at the ranks that are filled at so many arrivals, after those filled
+ * before. */
+static double filled_weights(const panel_gains *gains, double arrivals, intptr_t *filled)
+{
+    double sum = 0;
+    for (; *filled < gains->K && (double)*filled + 0.5 <= arrivals; ++*filled)
+        sum += fabs(gains->delta[*filled]);
+    return sum;
+}
+
 /* Walk along steps of time from the given one to where the loss is what is allowed, or to the step of `last`. */
 static void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int
                            step, double last, const tolerances *tolerance, live_time *live)
@@ -130,8 +142,9 @@ static void find_live_time(const arrival_table *table, const score_histogram *hi
     live->first = step;
     live->end = last;
     live->steps = live->ended = live->last_open = 0;
-    live->largest_flux = live->goals.cut = 0;
-    double inverse_z = 1, log_cut = 0;
+    live->largest_flux = live->goals.cut = live->forecast = 0;
+    intptr_t filled = 0;
+    double inverse_z = 1, log_cut = 0, reading_flux = 0;
     tail_bound before = {0};
     for (; step < last * BINS_PER_NAT + 1 && live->steps < MOST_STEPS; step++) {
         const arrival_profile at = profile_at(table, histogram, step);
@@ -140,8 +153,13 @@ static void find_live_time(const arrival_table *table, const score_histogram *hi
         if ((ahead <= FILLED && at.log_reading > -READ) || live->largest_flux == 0) {
             live->largest_flux = larger(live->largest_flux, smaller(at.flux, 1));
             live->last_open = step;
+            if (histogram->stops) {
+                reading_flux = exp(at.log_reading) * gradient_flux(table, histogram, step, 0);
+                live->forecast += reading_flux * filled_weights(gains, at.arrivals, &filled);
+            }
         } else {
             if (live->goals.cut == 0) {
+                live->forecast += reading_flux * filled_weights(gains, INFINITY, &filled);
                 set_goals(table, histogram, gains, tolerance, live);
                 log_cut = log(live->goals.cut);
             }
