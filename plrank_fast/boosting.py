@@ -32,9 +32,8 @@ from plrank_fast._core.gradients import curvature as _curvature
 from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
-from plrank_fast.metrics import dcg, ideal_dcg
-from plrank_fast.probabilities import expected_metric
-from plrank_fast.rank_weights import dcg_weights_of_lists, gains
+from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
+from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, IntArray
 
 Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
@@ -74,23 +73,31 @@ class Workers:
 
 
 class BoostingObjective(Workers):
-    """Objective of boosted trees that optimises expected NDCG or another metric of its form.
+    """Objective of boosted trees that optimises expected NDCG or another metric.
 
     Parameters
     ----------
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
+        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
+        hit rate), or average precision. Labels above 0 are relevant.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
-        documents or more with a cutoff of 10, and otherwise one sample of "cmc".
+        documents or more with a cutoff of 10, and otherwise one sample of "cmc". "mrr", "err", "success" and "ap" need
+        the exact one.
     cutoff : int, optional
-        Ranks that count, with the weights of DCG; 10 by default.
+        Ranks that count, K; 10 by default.
     rank_weights : array_like, shape (K,), optional
-        Other weights of ranks, in place of ``cutoff``; not negative with ``normalize="query"``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``; not negative for "ndcg".
     gain : {"exponential", "linear"} or callable
-        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+        Gain of a label in "ndcg" and "dcg": 2**label - 1, the label itself, or a function from all labels to as many
+        gains.
+    max_label : float, optional
+        Highest grade of the scale in "err"; the highest of the labels by default.
     normalize : {"query", "dataset"}
-        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weights queries by their ideal DCG.
-        Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
+        "query": each query's DCG over its ideal. "dataset": "ndcg" is DCG, which weights queries by their ideal DCG.
+        Queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian"}
         Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
         absolute Hessian diagonal.
@@ -132,10 +139,12 @@ class BoostingObjective(Workers):
     def __init__(
         self,
         *,
+        metric: validation.MetricName = "ndcg",
         method: validation.Method = "auto",
         cutoff: int | None = None,
         rank_weights: ArrayLike | None = None,
         gain: Gain = "exponential",
+        max_label: float | None = None,
         normalize: validation.Normalization = "query",
         curvature: validation.Curvature = "gradient",
         shrinkage: float = 30.0,
@@ -150,9 +159,14 @@ class BoostingObjective(Workers):
         self.curvature = validation.choice(curvature, "curvature", CURVATURES)
         if self.curvature == "hessian":
             validation.choice(method, "method with curvature='hessian'", WITH_HESSIAN)
+        hessian = self.curvature == "hessian"
+        self.metric = check_metric(
+            metric, method=method, rank_weights=rank_weights, max_label=max_label, hessian=hessian
+        )
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
+        self.max_label = checked_scale(max_label)
         self.normalize = validation.choice(normalize, "normalize", NORMALISATION_NAMES)
         self.shrinkage = validation.real(shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
@@ -232,16 +246,15 @@ class BoostingObjective(Workers):
         self, scores: FloatArray, data: _DataSet, round_number: int
     ) -> tuple[FloatArray, FloatArray | None]:
         """Compute the gradient of the metric, to ascend, and the Hessian diagonal if the curvature needs it."""
-        method = ESTIMATORS[data.method]
         options: dict[str, Any] = {"offsets": data.offsets, "n_threads": self.n_threads}
         if data.method == EXACT:
             options["rtol"] = self.rtol
         else:
             seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
-            options |= {"n_samples": self.n_samples or method.n_samples, "rng": seed}
+            options |= {"n_samples": self.n_samples or ESTIMATORS[data.method].n_samples, "rng": seed}
         if self.curvature == "gradient":
-            return method.function(scores, data.target, data.rank_weights, **options), None
-        ascent, diagonal = method.function(scores, data.target, data.rank_weights, hessian=True, **options)
+            return data.metric.gradient(scores, data.method, **options), None
+        ascent, diagonal = data.metric.gradient(scores, data.method, hessian=True, **options)
         return ascent, diagonal
 
     def _data_set(
@@ -264,18 +277,21 @@ class BoostingObjective(Workers):
     def _prepared(
         self, given: ArrayLike, labels: FloatArray, offsets: IntArray, weights: FloatArray, weighted: bool
     ) -> _DataSet:
-        rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets)
-        relevance = relevance_of(labels, self.gain)
-        factor = _factor_of_queries(relevance, rank_weights, offsets, self.normalize, self.n_threads)
+        metric = _of_labels(self, labels, offsets)
+        relevance, n_ranks = metric.relevance, metric.rank_weights.shape[-1]
+        by_ideal = self.metric == "ndcg" and self.normalize == "query"
+        factor = _factor_of_queries(metric, offsets, by_ideal, self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
-        method: str = resolve_method(self.method, offsets, rank_weights.size)
-        if self.method == "auto":
-            cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), rank_weights.size).sum()
+        method: str = resolve_method(self.method, offsets, n_ranks)
+        if self.metric not in SUMS_OVER_RANKS:
+            method = EXACT
+        elif self.method == "auto":
+            cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), n_ranks).sum()
             cost, documents = self._added(np.array([cost, relevance.size]))
             method = EXACT if cost <= AFFORDABLE * documents else "pl_rank_cmc"
-        target = relevance * np.repeat(factor * weights, np.diff(offsets))
-        return _DataSet(np.array(given), offsets, weights, weighted, method, rank_weights, target)
+        metric = metric.times(np.repeat(factor * weights, np.diff(offsets)))
+        return _DataSet(np.array(given), offsets, weights, weighted, method, metric)
 
     def _forget(self) -> None:
         self._data_sets = []
@@ -294,21 +310,28 @@ class BoostingObjective(Workers):
 
 
 class RankingMetric(Workers):
-    """Metric that evaluates the mean NDCG of a data set, for early stopping too.
+    """Metric that evaluates the mean NDCG or another metric of a data set, for early stopping too.
 
     Parameters
     ----------
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric to report, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the first relevant
+        document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the hit rate), or
+        average precision. Labels above 0 are relevant.
     cutoff : int, optional
-        Ranks that count, with the weights of DCG; 10 by default.
+        Ranks that count, K; 10 by default.
     rank_weights : array_like, shape (K,), optional
-        Other weights of ranks, in place of ``cutoff``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``; not negative for "ndcg".
     gain : {"exponential", "linear"} or callable
-        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+        Gain of a label in "ndcg" and "dcg": 2**label - 1, the label itself, or a function from all labels to as many
+        gains.
+    max_label : float, optional
+        Highest grade of the scale in "err"; the highest of the labels by default.
     expected : bool
-        False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
-        over rankings drawn from Plackett-Luce, which is what training optimises.
+        False: the metric of the ranking by descending score, equal scores in the order of the file. True: its
+        expectation over rankings drawn from Plackett-Luce, which is what training optimises.
     empty : float
-        Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
+        Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
     n_threads : int, optional
@@ -328,18 +351,22 @@ class RankingMetric(Workers):
     def __init__(
         self,
         *,
+        metric: validation.MetricName = "ndcg",
         cutoff: int | None = None,
         rank_weights: ArrayLike | None = None,
         gain: Gain = "exponential",
+        max_label: float | None = None,
         expected: bool = False,
         empty: float = 0.0,
         rtol: float = 1e-4,
         n_threads: int | None = None,
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
+        self.metric = check_metric(metric, rank_weights=rank_weights, max_label=max_label)
         self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
+        self.max_label = checked_scale(max_label)
         self.expected = validation.flag(expected, "expected")
         self.empty = validation.real(empty, "empty")
         self.rtol = validation.relative_tolerance(rtol)
@@ -353,10 +380,12 @@ class RankingMetric(Workers):
     def name(self) -> str:
         """Name under which values are reported.
 
-        It begins with "ndcg", which XGBoost knows to be maximised, and is not the name of any library's own metric.
+        It is not the name of any library's own metric. Names that begin with "ndcg", "precision" and "map", the mean of
+        average precision, are those that XGBoost knows to be maximised.
         """
         ranks = (self.cutoff or DEFAULT_CUTOFF) if self.rank_weights is None else self.rank_weights.size
-        return f"ndcg_{'expected' if self.expected else 'plrank'}@{ranks}"
+        of_queries = "map" if self.metric == "ap" else self.metric
+        return f"{of_queries}_{'expected' if self.expected else 'plrank'}@{ranks}"
 
     def evaluate(
         self,
@@ -369,14 +398,12 @@ class RankingMetric(Workers):
         """Compute the mean over the queries, weighted by ``weights`` (n_queries,) if given."""
         scores_ = validation.real_array(scores, "scores")
         labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_)
-        relevance = relevance_of(labels_, self.gain)
-        rank_weights = _rank_weights(self.cutoff, self.rank_weights, offsets_)
-        batch: dict[str, Any] = {"offsets": offsets_, "n_threads": self.n_threads}
-        factor = _factor_of_queries(relevance, rank_weights, offsets_, "query", self.n_threads, differing=False)
+        metric = _of_labels(self, labels_, offsets_)
+        factor = _factor_of_queries(metric, offsets_, self.metric == "ndcg", self.n_threads, differing=False)
         if self.expected:
-            reached = expected_metric(scores_, relevance, rank_weights, rtol=self.rtol, **batch)
+            reached = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
         else:
-            reached = dcg(scores_, relevance, rank_weights, **batch)
+            reached = metric.of_ranking(scores_, offsets_, self.n_threads)
         values = np.where(factor > 0.0, reached * factor, self.empty)
         value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty
@@ -403,28 +430,26 @@ def _checked_gain(gain: Gain) -> Gain:
     return gain if callable(gain) else validation.choice(gain, "gain", GAINS)
 
 
-def _rank_weights(cutoff: int | None, rank_weights: FloatArray | None, offsets: IntArray) -> FloatArray:
-    """Return the rank weights given, or those of DCG, at most as many as the longest query has documents."""
-    if rank_weights is not None:
-        return rank_weights
-    return dcg_weights_of_lists(DEFAULT_CUTOFF if cutoff is None else cutoff, offsets)
+def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offsets: IntArray) -> LabelledMetric:
+    """Return the metric of the settings for these labels."""
+    cutoff = DEFAULT_CUTOFF if of.cutoff is None else of.cutoff
+    return labelled_metric(
+        of.metric, labels, offsets, cutoff=cutoff, rank_weights=of.rank_weights, max_label=of.max_label,
+        gain=lambda labels: relevance_of(labels, of.gain),
+    )  # fmt: skip
 
 
 def _factor_of_queries(
-    relevance: FloatArray,
-    rank_weights: FloatArray,
-    offsets: IntArray,
-    normalize: str,
-    n_threads: int | None,
-    differing: bool = True,
+    metric: LabelledMetric, offsets: IntArray, by_ideal: bool, n_threads: int | None, differing: bool = True
 ) -> FloatArray:
     """Return the factor of each query's metric, (n_queries,).
 
-    It is 1 over the ideal metric, or 1, and 0 where the ideal is 0 or, if ``differing``, all documents of the query
-    have the same gain.
+    It is 1 over the ideal metric, or 1, and 0 where the ideal is 0 or, if ``differing``, all rankings of the query are
+    equally good. Queries without relevant documents only have a factor in DCG.
     """
+    relevance = metric.relevance
     validation.within_limits(relevance, "the gain of labels", offsets)
-    if normalize == "query":
+    if by_ideal:
         validation.within(relevance, "the gain of labels", 0.0, np.inf)
     filled = np.diff(offsets) > 0
     starts = offsets[:-1][filled]
@@ -432,11 +457,15 @@ def _factor_of_queries(
     if starts.size:
         highest[filled] = np.maximum.reduceat(relevance, starts)
         lowest[filled] = np.minimum.reduceat(relevance, starts)
-    counts = highest > lowest if differing else filled
-    if normalize == "dataset":
-        return counts.astype(np.float64)
-    ideal = ideal_dcg(relevance, rank_weights, offsets=offsets, n_threads=n_threads)
-    return np.divide(1.0, ideal, out=np.zeros_like(ideal), where=counts & (ideal > 0.0))
+    counts = highest > lowest if differing else filled & ((highest > 0.0) | (metric.name == "dcg"))
+    if differing and metric.name in ("precision", "success"):
+        # All documents, or too few that are not relevant to fill the first ranks with them.
+        counted = relevance == 0.0 if metric.name == "success" else np.ones(relevance.size, dtype=np.bool_)
+        n_counted = np.zeros(filled.size)
+        n_counted[filled] = np.add.reduceat(counted, starts, dtype=np.float64) if starts.size else 0.0
+        counts &= n_counted >= metric.cutoff + (metric.name == "precision")
+    factors = counts.astype(np.float64)
+    return metric.over_ideal(factors, offsets, n_threads) if by_ideal else factors
 
 
 def _checked(
@@ -454,7 +483,7 @@ def _checked(
 
 @dataclass
 class _DataSet:
-    """A data set as the caller passed it, and the metric to optimise: that of ``target``."""
+    """A data set as the caller passed it, and the metric to optimise, with the factors of queries."""
 
     labels: NDArray[
         Any
@@ -463,8 +492,7 @@ class _DataSet:
     weights: FloatArray
     weighted: bool
     method: str
-    rank_weights: FloatArray
-    target: FloatArray
+    metric: LabelledMetric
     rounds: _Rounds = field(default_factory=lambda: _Rounds())  # replaced by each round
 
     def same(self, labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray) -> bool:

@@ -35,9 +35,11 @@ def plackett_luce_loss(
     *,
     mask: Any = None,
     weight: Any = None,
+    metric: validation.MetricName = "ndcg",
     cutoff: int | None = 10,
     rank_weights: ArrayLike | None = None,
     gain: validation.Gain = "exponential",
+    max_label: float | None = None,
     normalize: bool = True,
     reduction: validation.Reduction = "mean",
     method: validation.Method = "auto",
@@ -61,14 +63,21 @@ def plackett_luce_loss(
         True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
     weight : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
+        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
+        hit rate), or average precision. Documents with ``relevance`` above 0 are relevant. The last four need the exact
+        method and have no second derivatives.
     cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+        Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
-        Whether ``relevance`` holds grades, whose gains are 2**grade - 1, or gains.
+        Whether ``relevance`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
+    max_label : float, optional
+        Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
     normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        False: "ndcg" is DCG. True: each query's DCG is divided by that of its ideal ranking. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
@@ -104,8 +113,8 @@ def plackett_luce_loss(
     """
     scores = _floating(scores)
     static = loss_options(
-        cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction, method=method, n_samples=n_samples,
-        rtol=rtol, n_threads=n_threads,
+        metric, max_label, rank_weights, cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction,
+        method=method, n_samples=n_samples, rtol=rtol, n_threads=n_threads,
     )  # fmt: skip
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     data |= {"seed": _words(seed), "first_query": _whole_numbers(first_query, "first_query")}

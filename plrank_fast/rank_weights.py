@@ -115,9 +115,9 @@ def gains(labels: ArrayLike) -> FloatArray:
     return np.exp2(array) - 1.0
 
 
-def satisfaction(labels: ArrayLike, max_label: float | None) -> FloatArray:
+def satisfaction(labels: ArrayLike, max_label: float | None, name: str = "labels") -> FloatArray:
     """Return the probability that each document satisfies the user of ERR, (2**label - 1) / 2**max_label."""
-    grades = validation.real_array(labels, "labels")
+    grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL)
     gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:
         highest = validation.real(max_label, "max_label", at_least=highest, at_most=LARGEST_LABEL)

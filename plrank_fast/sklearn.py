@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.metrics import ideal_dcg, ndcg
-from plrank_fast.rank_weights import dcg_weights_of_lists, gains
+from plrank_fast.named_metrics import METRICS, WITH_GAINS, LabelledMetric, labelled_metric
+from plrank_fast.rank_weights import gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
-from plrank_fast.value_and_gradient import value_and_gradient
 
 base = import_extra("sklearn.base", "sklearn")
 checks = import_extra("sklearn.utils.validation", "sklearn")
@@ -31,7 +31,9 @@ METADATA_ROUTING = (
 
 
 class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc]
-    r"""Linear ranker that maximises the expected DCG or NDCG of rankings drawn from its Plackett-Luce distribution.
+    r"""Linear ranker that maximises the expected NDCG, or another metric, of rankings drawn from its distribution.
+
+    The distribution of the rankings is that of Plackett-Luce with the scores of the ranker as log-weights.
 
     Training is deterministic: L-BFGS from coef = 0 on the exact expectation (``pl_rank_exact``), without samples or a
     seed. There is no intercept, which would not change a ranking. Scale the features first, for instance with
@@ -41,11 +43,18 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
     ----------
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised and which ``score`` returns, at K ranks: NDCG or DCG of gains, precision,
+        the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one
+        of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant.
     gain : {"exponential", "linear"}
-        Gain of a document with label y: 2**y - 1, or y.
+        Gain of a document with label y in "ndcg" and "dcg": 2**y - 1, or y.
+    max_label : float, optional
+        Highest grade of the scale in "err"; the highest of the labels by default.
     normalize : bool
-        Divide each query's DCG by its ideal DCG, which gives NDCG: queries with more relevant documents then do not
-        weigh more. Queries without relevant documents never contribute to the training.
+        False: training maximises DCG where ``metric`` is "ndcg". True: each query's DCG is divided by its ideal DCG, so
+        that queries with more relevant documents do not weigh more. Queries without relevant documents never contribute
+        to the training.
     alpha : float
         Penalty on the coefficients, at least 0. Without a penalty they grow until the ranking is deterministic.
     max_iter : int
@@ -95,7 +104,9 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         self,
         cutoff: int | None = 10,
         *,
+        metric: validation.MetricName = "ndcg",
         gain: validation.Gain = "exponential",
+        max_label: float | None = None,
         normalize: bool = True,
         alpha: float = 1e-4,
         max_iter: int = 200,
@@ -103,7 +114,9 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         n_threads: int | None = None,
     ) -> None:
         self.cutoff = cutoff
+        self.metric = metric
         self.gain = gain
+        self.max_label = max_label
         self.normalize = normalize
         self.alpha = alpha
         self.max_iter = max_iter
@@ -140,7 +153,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         """
         alpha, tol = validation.real(self.alpha, "alpha", at_least=0.0), validation.real(self.tol, "tol", above=0.0)
         max_iter = validation.count(self.max_iter, "max_iter", 1)
-        normalize = validation.flag(self.normalize, "normalize")
+        normalize = validation.flag(self.normalize, "normalize") and self.metric == "ndcg"
         X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
         if qid is None and X.shape[0] > LONGEST_WITHOUT_QID:
@@ -149,17 +162,15 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
                 f"{METADATA_ROUTING}. Pass qid=numpy.zeros(len(y)) if they are of one query"
             )
         order, offsets = _by_query(qid, X.shape[0])
-        features, worth = X[order], self._worth(y, X.shape[0], normalize)[order]
-        theta = dcg_weights_of_lists(self.cutoff, offsets)
+        features, of_labels = X[order], self._of_labels(y, order, offsets, normalize)
         shares = _query_shares(sample_weight, order, offsets)
         if normalize:
-            ideal = ideal_dcg(worth, theta, offsets=offsets, n_threads=self.n_threads)
-            shares = np.divide(shares, ideal, out=np.zeros_like(shares), where=ideal > 0.0)
+            shares = of_labels.over_ideal(shares, offsets, self.n_threads)
         share_of_doc = np.repeat(shares, np.diff(offsets))
 
         def loss(coef: FloatArray) -> tuple[float, FloatArray]:
-            values, ascent = value_and_gradient(
-                features @ coef, worth, theta, offsets=offsets, method="exact", rtol=RTOL, n_threads=self.n_threads
+            values, ascent = of_labels.value_and_gradient(
+                features @ coef, EXACT, offsets=offsets, rtol=RTOL, n_threads=self.n_threads
             )
             penalty = 0.5 * alpha * float(coef @ coef)
             return penalty - float(values @ shares), alpha * coef - features.T @ (share_of_doc * ascent)
@@ -246,7 +257,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         qid: ArrayLike | None = None,
         sample_weight: ArrayLike | None = None,
     ) -> float:
-        """Compute the mean NDCG@K of the ranking by score, with 0 for queries without relevant documents.
+        """Compute the mean of the metric of the ranking by score, with 0 for queries without relevant documents.
 
         Parameters
         ----------
@@ -268,22 +279,33 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         fitted = f"as the ranker was fitted on {self.n_queries_} queries: {METADATA_ROUTING}"
         validation.require(qid is not None or self.n_queries_ == 1, f"qid must be given to score, {fitted}")
         order, offsets = _by_query(qid, scores.size)
-        worth = self._worth(checks.column_or_1d(validation.unmasked(y, "y")), scores.size, True)[order]
-        rank_weights = dcg_weights_of_lists(self.cutoff, offsets)
-        values = np.asarray(ndcg(scores[order], worth, rank_weights, offsets=offsets, n_threads=self.n_threads))
+        labels = checks.column_or_1d(validation.unmasked(y, "y"))
+        of_labels = self._of_labels(labels, order, offsets, self.metric == "ndcg")
+        values = of_labels.of_ranking(scores[order], offsets, self.n_threads)
+        if self.metric == "ndcg":
+            values = of_labels.over_ideal(values, offsets, self.n_threads)
         return float(values @ _query_shares(sample_weight, order, offsets))
 
-    def _worth(self, y: ArrayLike, n_docs: int, normalize: bool) -> FloatArray:
+    def _of_labels(self, y: ArrayLike, order: IntArray, offsets: IntArray, normalize: bool) -> LabelledMetric:
+        """Return the metric of labels, sorted by query; NDCG needs labels of at least 0."""
+        metric: validation.MetricName = validation.choice(self.metric, "metric", METRICS)
         linear = validation.choice(self.gain, "gain", GAINS) == "linear"
-        labels = validation.one_entry_each(validation.real_array(y, "y"), "y", n_docs, "documents")
-        if normalize or not linear:
+        labels = validation.one_entry_each(validation.real_array(y, "y"), "y", order.size, "documents")
+        if metric in WITH_GAINS and (normalize or not linear):
             validation.within(labels, "y", 0.0, np.inf, ": NDCG is a share of the ideal DCG" if linear else "")
-        return labels if linear else gains(labels)
+        highest = self.max_label
+        validation.goes_with(highest, "max_label", metric == "err", "metric='err'")
+        return labelled_metric(
+            metric, labels[order], offsets, cutoff=self.cutoff, max_label=highest,
+            gain=(lambda grades: grades) if linear else gains, name="y",
+        )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.positive_only = self.gain == "exponential" or bool(self.normalize)
+        tags.target_tags.positive_only = self.metric == "err" or (
+            self.metric in WITH_GAINS and (self.gain == "exponential" or bool(self.normalize))
+        )
         tags.input_tags.sparse = True
         return tags
 

@@ -95,7 +95,10 @@ def _is_plain(tensor: Any) -> bool:
 
 # --- the loss
 
-OPTIONS = "cutoff", "gain", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query"
+OPTIONS = (
+    "metric", "cutoff", "gain", "max_label", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads",
+    "first_query",
+)  # fmt: skip
 
 
 def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -232,8 +235,8 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
 INPUTS = (
     "Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
-    "Tensor? seed, int? cutoff, str gain, bool normalize, str reduction, str method, int? n_samples, float rtol, "
-    "int? n_threads, int first_query"
+    "Tensor? seed, str metric, int? cutoff, str gain, float? max_label, bool normalize, str reduction, str method, "
+    "int? n_samples, float rtol, int? n_threads, int first_query"
 )
 _loss = _operator("plackett_luce_loss", f"({INPUTS}) -> (Tensor, Tensor)", _separate_loss_and_gradient, _shapes_of_loss)
 _hessian_product = _operator(
@@ -253,9 +256,11 @@ def plackett_luce_loss(
     *,
     mask: Any = None,
     weight: Any = None,
+    metric: validation.MetricName = "ndcg",
     cutoff: int | None = 10,
     rank_weights: ArrayLike | None = None,
     gain: validation.Gain = "exponential",
+    max_label: float | None = None,
     normalize: bool = True,
     reduction: validation.Reduction = "mean",
     method: validation.Method = "auto",
@@ -283,14 +288,21 @@ def plackett_luce_loss(
         have no padding. Results are bit-identical to those of the ragged batch.
     weight : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
+        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
+        hit rate), or average precision. Documents with ``relevance`` above 0 are relevant. The last four need the exact
+        method and have no second derivatives.
     cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+        Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
-        Whether ``relevance`` holds grades, whose gains are 2**grade - 1, or gains.
+        Whether ``relevance`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
+    max_label : float, optional
+        Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
     normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        False: "ndcg" is DCG. True: each query's DCG is divided by that of its ideal ranking. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
@@ -331,7 +343,7 @@ def plackett_luce_loss(
         mask = None
     data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
-    options = cutoff, gain, normalize, reduction, method, n_samples, rtol, n_threads, first_query
+    options = metric, cutoff, gain, max_label, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
         if _transformed():
             _refuse_forward_mode_twice()
@@ -412,17 +424,24 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     Parameters
     ----------
     cutoff : int or None
-        Ranks that count, K: the metric is DCG@K. None: all ranks of the longest query.
+        Ranks that count, K. None: all ranks of the longest query.
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
+        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
+        hit rate), or average precision. Documents with ``relevance`` above 0 are relevant. The last four need the exact
+        method and have no second derivatives.
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
         "pl_rank_cmc" if the cost model finds that far cheaper.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, for another metric; in place of ``cutoff``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
-        Whether ``relevance`` holds grades, whose gains are 2**grade - 1, or gains.
+        Whether ``relevance`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
+    max_label : float, optional
+        Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
     normalize : bool
-        Divide each query's metric by that of its ideal ranking, which gives the expected NDCG. Gains and rank weights
+        False: "ndcg" is DCG. True: each query's DCG is divided by that of its ideal ranking. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
@@ -459,9 +478,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         self,
         cutoff: int | None = 10,
         *,
+        metric: validation.MetricName = "ndcg",
         method: validation.Method = "auto",
         rank_weights: ArrayLike | None = None,
         gain: validation.Gain = "exponential",
+        max_label: float | None = None,
         normalize: bool = True,
         reduction: validation.Reduction = "mean",
         n_samples: int | None = None,
@@ -471,8 +492,8 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         super().__init__()
         self.rank_weights = rank_weights
         self.__dict__.update(loss_options(
-            cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction, method=method, n_samples=n_samples,
-            rtol=rtol, n_threads=n_threads,
+            metric, max_label, rank_weights, cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction,
+            method=method, n_samples=n_samples, rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
     @validation.hinted
@@ -516,14 +537,17 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
         return plackett_luce_loss(
-            scores, relevance, offsets, mask=mask, weight=weight, cutoff=self.cutoff, rank_weights=self.rank_weights,
-            gain=self.gain, normalize=self.normalize, reduction=self.reduction, method=self.method,
-            n_samples=self.n_samples, rtol=self.rtol, rng=rng, n_threads=self.n_threads, first_query=first_query,
+            scores, relevance, offsets, mask=mask, weight=weight, metric=self.metric, cutoff=self.cutoff,
+            rank_weights=self.rank_weights, gain=self.gain, max_label=self.max_label, normalize=self.normalize,
+            reduction=self.reduction, method=self.method, n_samples=self.n_samples, rtol=self.rtol, rng=rng,
+            n_threads=self.n_threads, first_query=first_query,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
         """Return the options of the loss, for ``print(model)``."""
         metric = "rank_weights given" if self.rank_weights is not None else f"cutoff={self.cutoff}"
+        if self.metric != "ndcg":
+            metric = f"metric={self.metric!r}, {metric}"
         options = f"method={self.method!r}, gain={self.gain!r}, normalize={self.normalize}"
         return f"{metric}, {options}, reduction={self.reduction!r}"
 

@@ -51,19 +51,27 @@ class Objective(_Workers, BoostingObjective):
 
     Parameters
     ----------
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
+        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
+        hit rate), or average precision. Labels above 0 are relevant.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
-        documents or more with a cutoff of 10, and otherwise one sample of "cmc".
+        documents or more with a cutoff of 10, and otherwise one sample of "cmc". "mrr", "err", "success" and "ap" need
+        the exact one.
     cutoff : int, optional
-        Ranks that count, with the weights of DCG; 10 by default.
+        Ranks that count, K; 10 by default.
     rank_weights : array_like, shape (K,), optional
-        Other weights of ranks, in place of ``cutoff``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``; not negative for "ndcg".
     gain : {"exponential", "linear"} or callable
-        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+        Gain of a label in "ndcg" and "dcg": 2**label - 1, the label itself, or a function from all labels to as many
+        gains.
+    max_label : float, optional
+        Highest grade of the scale in "err"; the highest of the labels by default.
     normalize : {"query", "dataset"}
-        "query": NDCG, each query's metric over its ideal. "dataset": DCG, which weights queries by their ideal DCG.
-        Either way queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
+        "query": each query's DCG over its ideal. "dataset": "ndcg" is DCG, which weights queries by their ideal DCG.
+        Queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian"}
         Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
         absolute Hessian diagonal.
@@ -112,21 +120,29 @@ class Objective(_Workers, BoostingObjective):
 class Metric(_Workers, RankingMetric):
     """A metric for ``xgboost.train(custom_metric=...)`` and ``xgboost.cv``.
 
-    Early stopping infers from the name, which begins with "ndcg", that higher is better.
+    Early stopping infers from the name that higher is better where ``metric`` is "ndcg", "precision" or "ap", whose
+    name begins with "map". For the others pass ``maximize=True`` to ``xgboost.train``, or XGBoost minimises them.
 
     Parameters
     ----------
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric to report, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the first relevant
+        document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the hit rate), or
+        average precision. Labels above 0 are relevant.
     cutoff : int, optional
-        Ranks that count, with the weights of DCG; 10 by default.
+        Ranks that count, K; 10 by default.
     rank_weights : array_like, shape (K,), optional
-        Other weights of ranks, in place of ``cutoff``.
+        Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``; not negative for "ndcg".
     gain : {"exponential", "linear"} or callable
-        Gain of a label: 2**label - 1, the label itself, or a function from all labels to as many gains.
+        Gain of a label in "ndcg" and "dcg": 2**label - 1, the label itself, or a function from all labels to as many
+        gains.
+    max_label : float, optional
+        Highest grade of the scale in "err"; the highest of the labels by default.
     expected : bool
-        False: the NDCG of the ranking by descending score, equal scores in the order of the file. True: its expectation
-        over rankings drawn from Plackett-Luce, which is what training optimises.
+        False: the metric of the ranking by descending score, equal scores in the order of the file. True: its
+        expectation over rankings drawn from Plackett-Luce, which is what training optimises.
     empty : float
-        Value of a query whose ideal DCG is 0: 0 in scikit-learn, 1 in LightGBM and XGBoost.
+        Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
     n_threads : int, optional

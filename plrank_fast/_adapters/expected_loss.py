@@ -10,12 +10,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
-from plrank_fast._methods.registry import EXACT, METHODS, resolve_method
-from plrank_fast.metrics import ideal_dcg
-from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, gains
+from plrank_fast._methods.registry import AUTO, EXACT, METHODS, resolve_method
+from plrank_fast.named_metrics import SUMS_OVER_RANKS, check_metric, checked_scale, labelled_metric
+from plrank_fast.rank_weights import LARGEST_LABEL, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
-from plrank_fast.value_and_gradient import value_and_gradient
 
 GRADES = ": with gain='exponential' it holds grades; pass gain='linear' for gains"
 REDUCTIONS = get_args(validation.Reduction)
@@ -30,11 +29,17 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
 }  # of the options of a loss
+SCALE = "be given with metric='err': it is the highest grade of the scale, which a batch may lack"
 
 
-def loss_options(**options: Any) -> dict[str, Any]:
-    """Return the options of a loss by their names, checked before there are data."""
-    return {name: CHECKS[name](value) for name, value in options.items()}
+def loss_options(metric: str, max_label: float | None, rank_weights: Any = None, **options: Any) -> dict[str, Any]:
+    """Return the options of a loss but ``rank_weights`` by their names, checked before there are data."""
+    checked = {name: CHECKS[name](value) for name, value in options.items()}
+    method = options.get("method", AUTO)
+    checked["metric"] = check_metric(metric, method=method, rank_weights=rank_weights, max_label=max_label)
+    validation.require(metric != "err" or max_label is not None, f"max_label must {SCALE}")
+    checked["max_label"] = checked_scale(max_label)
+    return checked
 
 
 def expected_loss(
@@ -44,9 +49,11 @@ def expected_loss(
     offsets: ArrayLike | None,
     mask: ArrayLike | None,
     weight: ArrayLike | None,
+    metric: Any,
     cutoff: int | None,
     rank_weights: ArrayLike | None,
     gain: str,
+    max_label: float | None,
     normalize: bool,
     reduction: str,
     method: str,
@@ -61,19 +68,21 @@ def expected_loss(
     ``words``, which returns the words of the seed. With a ``direction``, a change of the scores, the exact method
     returns the slope of each loss along it, and the derivative of the gradient.
     """
-    normalize = loss_options(gain=gain, reduction=reduction, normalize=normalize)["normalize"]
+    normalize = loss_options(
+        metric, max_label, rank_weights, gain=gain, reduction=reduction, normalize=normalize, method=method
+    )["normalize"]
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
-    worth = layout.documents(relevance, "relevance")
-    if gain == "exponential":
-        worth = gains(
-            validation.within(validation.real_array(worth, "relevance"), "relevance", 0.0, LARGEST_LABEL, GRADES)
-        )
-    if rank_weights is None:
-        theta = dcg_weights_of_lists(cutoff, layout.offsets)
-    else:
-        theta = validation.weights_of_ranks(rank_weights, layout.offsets)
-        theta = theta[0] if len(theta) == 1 else theta
+
+    def gain_of(grades: FloatArray) -> FloatArray:
+        if gain == "linear":
+            return grades
+        return gains(validation.within(grades, "relevance", 0.0, LARGEST_LABEL, GRADES))
+
+    target = labelled_metric(
+        metric, validation.real_array(layout.documents(relevance, "relevance"), "relevance"), layout.offsets,
+        cutoff=cutoff, gain=gain_of, rank_weights=rank_weights, max_label=max_label, name="relevance",
+    )  # fmt: skip
     factors: Any = -1.0  # of each query's metric, or of all
     total = float(n_queries)
     if weight is not None:
@@ -81,16 +90,17 @@ def expected_loss(
         factors, total = -given, given.sum()
     if reduction == "mean":
         factors = factors / (total or 1.0)
-    if normalize:
+    if normalize and metric == "ndcg":
         # A query without relevant documents has an ideal metric of 0, and no gradient.
-        ideal = ideal_dcg(worth, theta, offsets=layout.offsets)
-        factors = np.divide(factors, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
-    method = resolve_method(method, layout.offsets, theta.shape[-1])
+        factors = target.over_ideal(factors, layout.offsets)
+    of_ranks = metric in SUMS_OVER_RANKS
+    method = resolve_method(method, layout.offsets, target.rank_weights.shape[-1]) if of_ranks else EXACT
     can_change = direction is None or method == EXACT
     validation.require(can_change, f"second derivatives need method='exact', got {method!r}", RuntimeError)
-    values, ascent = value_and_gradient(
-        np.asarray(layout.documents(scores, "scores"), dtype=np.float64), worth, theta,
-        offsets=layout.offsets, method=method,
+    can_change = direction is None or of_ranks
+    validation.require(can_change, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)
+    values, ascent = target.value_and_gradient(
+        np.asarray(layout.documents(scores, "scores"), dtype=np.float64), method, offsets=layout.offsets,
         rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
     )  # fmt: skip
     if direction is not None:
@@ -98,7 +108,7 @@ def expected_loss(
         query = np.repeat(np.arange(n_queries), np.diff(layout.offsets))
         values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
         ascent = pl_rank_exact_hvp(
-            layout.documents(scores, "scores"), worth, theta, along, offsets=layout.offsets,
+            layout.documents(scores, "scores"), target.relevance, target.rank_weights, along, offsets=layout.offsets,
             rtol=options["rtol"], n_threads=options["n_threads"],
         )  # fmt: skip
     of_docs = np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors

@@ -21,7 +21,7 @@ Each module imports only modules listed above it::
                                               exposure_targets  losses  distribution  strengths  rewards
                                               off_policy  stochastic_rank
                         estimators by name    _methods
-                                              fairness  value_and_gradient  chunks  embedding
+                                              fairness  value_and_gradient  named_metrics  chunks  embedding
                         in NumPy              reference
                         other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
                                               catboost  dask  compat

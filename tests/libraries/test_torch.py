@@ -300,7 +300,7 @@ def test_exported_and_trained():
 
 def operators():
     rows, labels, mask = padded_tensors()
-    options = [3, "linear", False, "none", "pl_rank_3", 4, 1e-6, None, 0]
+    options = ["ndcg", 3, "linear", None, False, "none", "pl_rank_3", 4, 1e-6, None, 0]
     ragged = (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS), None, None, None, torch.tensor([7]), *options)
     yield "plackett_luce_loss", ragged
     yield (
@@ -685,7 +685,7 @@ def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
     compiled = scores.detach().clone().requires_grad_()
     far.add(compiled.data_ptr())
     value, _ = torch.ops.plrank_fast.plackett_luce_loss(
-        compiled, relevance, None, None, None, None, None, 4, "linear", False, reduction, "exact", None, 1e-6, None, 0
+        compiled, relevance, *[None] * 5, "ndcg", 4, "linear", None, False, reduction, "exact", None, 1e-6, None, 0
     )
     assert torch.equal(value, wanted)
 
