@@ -7,13 +7,13 @@ from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from plrank_fast._core.ranking.metrics cimport checked_cutoff
 from plrank_fast._core.runtime.arguments cimport (
     LARGEST_PLAIN_COUNT,
     NOT_TAKEN,
     CheckedBatch,
     checked_batch,
     checked_count,
+    checked_cutoff,
     checked_factor,
     checked_flag,
     checked_output,

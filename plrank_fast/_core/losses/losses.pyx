@@ -21,6 +21,7 @@ from plrank_fast._core.runtime.arguments cimport (
     CheckedBatch,
     checked_batch,
     checked_count,
+    checked_cutoff,
     checked_threads,
     empty,
     validation,
@@ -190,7 +191,7 @@ def evaluate(
     discounts = discounts_of(checked.longest)
     call.loss = (<loss_function><uintptr_t>LOSSES[loss])()
     call.options = LossOptions(
-        checked.longest if cutoff is None else checked_count(cutoff, "cutoff", 0), <double *>data_of(discounts),
+        checked_cutoff(cutoff, checked.longest), <double *>data_of(discounts),
         discounts_past_cutoff, scale, distance_weight, NULL, checked_count(first_query, "first_query", 0))
     n_threads = checked_threads(n_threads)
     outputs = None

@@ -16,4 +16,3 @@ cdef void log_prob_of_query(
     char *workspace, double *log_prob
 ) noexcept nogil
 cdef object discounts_of(intp_t n_ranks)
-cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1

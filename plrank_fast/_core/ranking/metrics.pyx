@@ -13,7 +13,7 @@ from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
     CheckedBatch,
     checked_batch,
-    checked_count,
+    checked_cutoff,
     checked_real,
     checked_threads,
     chosen,
@@ -406,13 +406,6 @@ def discounts(intp_t n_ranks):
 cdef object discounts_of(intp_t n_ranks):
     """Return an array of at least so many discounts, which the caller does not change."""
     return DISCOUNTS if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
-
-
-cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1:
-    """Return the number of ranks that count; all, if ``cutoff`` is None."""
-    if cutoff is not None and type(cutoff) is not int:
-        cutoff = validation.ranks_that_count(cutoff)
-    return otherwise if cutoff is None else checked_count(cutoff, "cutoff", 0)
 
 
 cdef bint any_negative(const double *values, intp_t n) noexcept nogil:

@@ -38,6 +38,7 @@ cdef CheckedBatch checked_batch(
     object scores, object relevance, object rank_weights, object offsets, object n_threads, str name=*,
     bint limited=*, bint unretrieved=*)
 cdef intp_t checked_count(object value, str name, intp_t lowest) except -1
+cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1
 cdef double checked_real(object value, str name, bint or_nan=*) except? -1.0
 cdef double checked_factor(object value, str name) except -1.0
 cdef double checked_tolerance(object value) except -1.0

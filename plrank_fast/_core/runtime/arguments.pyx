@@ -72,6 +72,13 @@ cdef intp_t checked_count(object value, str name, intp_t lowest) except -1:
     return number if is_plain_count(value, lowest, &number) else validation.count(value, name, lowest)
 
 
+cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1:
+    """Return the number of ranks that count; all, if ``cutoff`` is None."""
+    if cutoff is not None and type(cutoff) is not int:
+        cutoff = validation.ranks_that_count(cutoff)
+    return otherwise if cutoff is None else checked_count(cutoff, "cutoff", 0)
+
+
 cdef double checked_real(object value, str name, bint or_nan=False) except? -1.0:
     """Return a finite number, or NaN if that is allowed."""
     if type(value) is float and not isinf(<double>value) and (or_nan or value == value):

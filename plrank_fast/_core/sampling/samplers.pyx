@@ -34,6 +34,7 @@ from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
     CheckedBatch,
     checked_count,
+    checked_cutoff,
     checked_threads,
     chosen,
     validation,
@@ -541,9 +542,7 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
         scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
         checked.take(scores, None, None, starts)
     call.draw.n_samples = checked_count(n_samples, "n_samples", 1)
-    call.draw.cutoff = checked.longest
-    if cutoff is not None:
-        call.draw.cutoff = min(checked_count(cutoff, "cutoff", 0), checked.longest)
+    call.draw.cutoff = min(checked_cutoff(cutoff, checked.longest), checked.longest)
     call.draw.sampler = chosen(sampler, "sampler", SAMPLERS)
     call.draw.query = checked_count(first_query, "first_query", 0)
     call.draw.key = key
