@@ -4,6 +4,7 @@
 
 #include <math.h>
 
+#include "gradients/exact/average_precision.h"
 #include "gradients/exact/exact_panel.h"
 #include "gradients/exact/power_sums.h"
 #include "gradients/exact/truncated_product.h"
@@ -182,10 +183,6 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int la
     return monic;
 }
 
-typedef struct {
-    intptr_t begin, end;
-} quartet_range;
-
 /* Find the quartets that enter P through power sums: those in which all odds are small, if there are enough. */
 PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
 {
@@ -226,41 +223,49 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_ra
     return terms;
 }
 
-/* Multiply P and B by the factors of all quartets except the small ones; `top` is the highest coefficient that is not
- * 0. Low coefficients that no later factor moves into the band are omitted. */
-PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_range small, intptr_t top, int monic,
-                                  const int law)
+/* The state of a product over quartets: how many are left, and the highest coefficient that is not 0. */
+typedef struct {
+    intptr_t left, top;
+} progress;
+
+/* Return the lowest coefficient that the factors left move into the band. */
+PLR_INLINE intptr_t bottom_of(const node_vector *node, const progress *now)
 {
-    const item_block *items = &p->items;
-    const intptr_t coefficients = node->high, low = node->low;
-    intptr_t left = items->quartets - (small.end - small.begin);
-    for (intptr_t quartet = items->quartets - 1; quartet >= 0; quartet--) {
+    return node->low > QUARTET * now->left ? node->low - QUARTET * now->left : 0;
+}
+
+typedef enum { IRRELEVANT, RELEVANT, COUNTED } item_kind;
+
+/* Multiply P, and B if they are relevant, by the factors of quartets [begin, end) except the small ones. */
+PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_range small, intptr_t begin, intptr_t end,
+                                  progress *now, int monic, const item_kind kind, const int law)
+{
+    const intptr_t coefficients = node->high;
+    for (intptr_t quartet = end - 1; quartet >= begin; quartet--) {
         if (quartet >= small.begin && quartet < small.end) {
             quartet = small.begin;
             continue;
         }
         if (cancellation_requested(p->cancellation, (double)coefficients))
             return;
-        left--;
-        top = top + QUARTET < coefficients - 1 ? top + QUARTET : coefficients - 1;
-        const intptr_t bottom = low > QUARTET * left ? low - QUARTET * left : 0;
+        now->left--;
+        now->top = now->top + QUARTET < coefficients - 1 ? now->top + QUARTET : coefficients - 1;
+        const intptr_t bottom = bottom_of(node, now);
         const int light = monic && quartet >= node->light_begin && quartet < node->light_end;
-        if (quartet >= items->relevant) {
-            if (light)
-                include_quartet(p, quartet, bottom, top, 1, 0, law);
-            else
-                include_quartet(p, quartet, bottom, top, 0, 0, law);
-        } else {
-            if (light)
-                include_quartet(p, quartet, bottom, top, 1, 1, law);
-            else
-                include_quartet(p, quartet, bottom, top, 0, 1, law);
-        }
+        if (kind == COUNTED && light)
+            count_quartet(p, quartet, bottom, now->top, 1);
+        else if (kind == COUNTED)
+            count_quartet(p, quartet, bottom, now->top, 0);
+        else if (light)
+            include_quartet(p, quartet, bottom, now->top, 1, kind, law);
+        else
+            include_quartet(p, quartet, bottom, now->top, 0, kind, law);
     }
 }
 
-PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int law)
+PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const item_kind kind, const int law)
 {
+    const item_block *items = &p->items;
     find_odds(p, node->time, law);
     find_light(p, node);
     find_coefficients(p, node);
@@ -268,24 +273,31 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const int law)
         return;
     const node_vector here = *node; /* a copy that cannot be aliased */
     const int monic = start_polynomials(p, &here, law);
-    quartet_range small = {p->items.relevant, p->items.relevant};
+    quartet_range small = {items->relevant, items->relevant};
     if (monic)
         small = find_small(p, &here);
-    intptr_t terms = 0, top = 0;
+    intptr_t terms = 0;
+    progress now = {items->quartets - (small.end - small.begin), 0};
     if (small.begin < small.end || p->proxies.count) {
         terms = multiply_small(p, &here, small, law);
-        top = here.high - 1;
+        now.top = here.high - 1;
     }
-    multiply_quartets(p, &here, small, top, monic, law);
-    if (!p->cancellation->requested)
+    multiply_quartets(p, &here, small, items->relevant, items->quartets, &now, monic, IRRELEVANT, law);
+    if (kind == COUNTED)
+        count_small(p, &here, small, terms, bottom_of(&here, &now), now.top);
+    multiply_quartets(p, &here, small, 0, items->relevant, &now, monic, kind, law);
+    if (kind == RELEVANT && !p->cancellation->requested)
         add_shares(p->at->B, p->at->P, p->at->b, terms, here.low, here.high);
 }
 
-/* Compute the odds of each item and the coefficients of P and B that matter at node->time; set the rest of *node, which
- * has no coefficients if all ranks are filled by then. */
+/* Compute the odds of each item and the coefficients of P and B, and for average precision of H and G, that matter at
+ * node->time; set the rest of *node, which has no coefficients if all ranks are filled by then. */
 static void find_arrivals(panel *p, node_vector *node)
 {
-    FOR_LAW(p->plan->map.law, arrival_polynomials(p, node, LAW))
+    if (p->ranks.found > 0)
+        arrival_polynomials(p, node, COUNTED, exponential_arrivals);
+    else
+        FOR_LAW(p->plan->map.law, arrival_polynomials(p, node, RELEVANT, LAW))
 }
 
 #endif

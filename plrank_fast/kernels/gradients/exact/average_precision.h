@@ -20,8 +20,8 @@
 #ifndef PLR_AVERAGE_PRECISION_H
 #define PLR_AVERAGE_PRECISION_H
 
-#include "gradients/exact/arrival_polynomials.h"
 #include "gradients/exact/exact_panel.h"
+#include "gradients/exact/power_sums.h"
 
 /* --------------------------------------------------------------------------------------------- P, H, B and G */
 
@@ -118,51 +118,6 @@ PLR_INLINE void count_small(panel *p, const node_vector *node, quartet_range sma
         }
         B[m] = gain;
         G[m] = more;
-    }
-}
-
-/* Compute the odds of each item and the coefficients of P, H, B and G that matter; set the rest of *node. */
-static void precision_arrivals(panel *p, node_vector *node)
-{
-    const item_block *items = &p->items;
-    find_odds(p, node->time, exponential_arrivals);
-    find_light(p, node);
-    find_coefficients(p, node);
-    if (node->low >= p->ranks.K)
-        return;
-    const node_vector here = *node; /* a copy that cannot be aliased */
-    const int monic = start_polynomials(p, &here, exponential_arrivals);
-    const quartet_range none = {items->relevant, items->relevant}, small = monic ? find_small(p, &here) : none;
-    intptr_t terms = 0, top = 0, left = items->quartets - (small.end - small.begin);
-    if (small.begin < small.end || p->proxies.count) {
-        terms = multiply_small(p, &here, small, exponential_arrivals);
-        top = here.high - 1;
-    }
-    int counting = 0;
-    for (intptr_t quartet = items->quartets - 1; quartet >= -1; quartet--) {
-        if (quartet >= small.begin && quartet < small.end)
-            quartet = small.begin - 1;
-        if (cancellation_requested(p->cancellation, (double)here.high))
-            return;
-        if (!counting && quartet < items->relevant) {
-            const intptr_t bottom = here.low > QUARTET * left ? here.low - QUARTET * left : 0;
-            count_small(p, &here, small, terms, bottom, top);
-            counting = 1;
-        }
-        if (quartet < 0)
-            return;
-        left--;
-        top = top + QUARTET < here.high - 1 ? top + QUARTET : here.high - 1;
-        const intptr_t bottom = here.low > QUARTET * left ? here.low - QUARTET * left : 0;
-        const int light = monic && quartet >= here.light_begin && quartet < here.light_end;
-        if (counting && light)
-            count_quartet(p, quartet, bottom, top, 1);
-        else if (counting)
-            count_quartet(p, quartet, bottom, top, 0);
-        else if (light)
-            include_quartet(p, quartet, bottom, top, 1, 0, exponential_arrivals);
-        else
-            include_quartet(p, quartet, bottom, top, 0, 0, exponential_arrivals);
     }
 }
 

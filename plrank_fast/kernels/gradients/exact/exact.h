@@ -16,8 +16,8 @@
  *     exact_panel           data that the evaluators share: items, rank weights, nodes, workspace
  *     truncated_product     P and B by multiplication
  *     power_sums            P by Newton's identities
- *     arrival_polynomials   P and B at a vector of nodes, by both
- *     average_precision     their counterparts that count relevant items, and the division of a relevant item
+ *     average_precision     their counterparts that count relevant items, and the division of such an item
+ *     arrival_polynomials   P and B at a vector of nodes, by these
  *     leave_one_out_series, leave_one_out_division, item_integrand    from P and B to each item's integrand
  *     hessian_product       or, for the product of the Hessian with a vector, all of these differentiated
  *     lane_sums, panel_integrals    their sums over all nodes of a panel

@@ -42,10 +42,7 @@ static node_vector prepare_nodes(panel *p, int i)
 {
     node_vector found = {.time = vec_load(p->plan->time + i), .weight = p->reading * vec_load(p->plan->weight + i)};
     found.factor = p->wanted == EXPOSURE ? (lanes){0} : found.time;
-    if (p->ranks.found > 0)
-        precision_arrivals(p, &found);
-    else
-        find_arrivals(p, &found);
+    find_arrivals(p, &found);
     node_vector here = found; /* a copy that cannot be aliased */
     const intptr_t K = p->ranks.K;
     if (here.low >= K)
