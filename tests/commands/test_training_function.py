@@ -82,7 +82,7 @@ def test_patience():
 
 
 def test_interrupt_returns_the_best(monkeypatch):
-    """Ctrl-C within the third epoch loses that epoch. Mutants: KeyboardInterrupt passed on; the epoch counted as whole."""
+    """Ctrl-C within the third epoch loses that epoch alone. Mutants: KeyboardInterrupt passed on; all of it counted."""
     from plrank_fast.training import train as module
 
     show = module.show_progress

@@ -159,7 +159,8 @@ static void find_live_time(const arrival_table *table, const score_histogram *hi
             }
         } else {
             if (live->goals.cut == 0) {
-                live->forecast += reading_flux * filled_weights(gains, INFINITY, &filled);
+                if (histogram->stops)
+                    live->forecast += reading_flux * filled_weights(gains, INFINITY, &filled);
                 set_goals(table, histogram, gains, tolerance, live);
                 log_cut = log(live->goals.cut);
             }
