@@ -22,6 +22,10 @@ from pathlib import Path
 
 import pytest
 
+# A thread of OpenMP that waits for work would keep a processor busy beside other tests, for most of their time. OpenMP
+# reads this when the first library loads it, in this process and those that it starts.
+os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+
 import runtime_variables
 from plrank_fast import build_info
 from plrank_fast._core.runtime import threads as _threads
