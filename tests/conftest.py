@@ -22,9 +22,10 @@ from pathlib import Path
 
 import pytest
 
-# A thread of OpenMP that waits for work would keep a processor busy beside other tests, for most of their time. OpenMP
-# reads this when the first library loads it, in this process and those that it starts.
+# Threads that wait for work would keep processors busy beside other tests, for a third of the time of all tests. OpenMP
+# and OpenBLAS read these when they are loaded, in this process and those that it starts.
 os.environ.setdefault("OMP_WAIT_POLICY", "passive")
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import runtime_variables
 from plrank_fast import build_info

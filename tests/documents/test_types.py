@@ -69,6 +69,8 @@ log_prob: Array = plr.ranking_log_prob(scores, rankings, offsets=offsets)
 estimate = off_policy.ips(scores, rankings, np.ones((2, 10)), logging_scores=scores, offsets=offsets)
 print(report(ascend(scores, 5)), newton(scores), either(scores, True), losses_of(scores), log_prob, estimate)
 """
+# mypy takes eight times as long if it reads these; pyright does, in a quarter of that.
+OTHERS = ("torch", "jax", "lightgbm", "xgboost", "catboost", "sklearn", "scipy", "matplotlib", "pandas", "tqdm")
 REFUSED = (
     'plr.pl_rank_3([0.0], [1.0], [1.0], sampler="gumbel")',
     'plr.losses.list_mle([0.0], [1], ties="exp")',
@@ -106,6 +108,8 @@ def folder(tmp_path_factory):
     overrides |= {f"reportUnknown{kind}": False for kind in unknown} | {"reportUnusedExpression": False}
     settings = {"typeCheckingMode": "strict", "extraPaths": [str(ROOT)], "pythonVersion": "3.11", **overrides}
     (folder / "pyrightconfig.json").write_text(json.dumps(settings))
+    skipped = "".join(f"[mypy-{library}.*]\nfollow_imports = skip\n" for library in OTHERS)
+    (folder / "mypy.ini").write_text(f"[mypy]\n{skipped}")
     return folder
 
 
@@ -118,8 +122,9 @@ def test_mypy_in_strict_mode(folder):
     """Mutants: the overloads of ``hessian`` gone; ``gain: str``, of which the refused calls know nothing."""
     files = [*(folder / f"{Path(page).stem.lower()}.py" for page in PAGES), folder / "script.py", folder / "refused.py"]
     command = [sys.executable, "-m", "mypy", "--strict", "--follow-imports=silent", "--ignore-missing-imports",
-               "--allow-untyped-calls", "--allow-any-unimported", "--no-warn-return-any", "--config-file=",
-               "--cache-dir", str(folder / "cache"), *map(str, files)]  # fmt: skip
+               "--allow-untyped-calls", "--allow-any-unimported", "--no-warn-return-any",
+               "--config-file", str(folder / "mypy.ini"), "--cache-dir", str(folder / "cache"),
+               *map(str, files)]  # fmt: skip
     said = subprocess.run(command, capture_output=True, text=True, cwd=ROOT).stdout
     errors = [line for line in said.splitlines() if ": error: " in line]
     of_pages = [line for line in errors if "refused.py" not in line]
