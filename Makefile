@@ -194,7 +194,7 @@ $(BIN)/python:
 	$(CHECK_PYTHON)
 	@echo "Setting up an environment in $(VENV)"
 	@$(PYTHON) -m venv $(VENV)
-	@$(call GOES_ON,installing the tools of the build) $(PIP) -q "pip>=25.1" "setuptools>=77" "Cython>=3.1"
+	@$(call GOES_ON,installing the tools of the build) $(PIP) -q "pip>=25.1" "setuptools>=77" "Cython>=3.3"
 
 # This is a separate make, because the installation before it may have compiled everything already.
 compiled: $(BIN)/python

@@ -106,6 +106,10 @@ MODULES = {
     for path in sorted(PACKAGE.rglob("*.pyx"))
 }
 
+# Cython writes this module of its own functions, such as the type of compiled functions. Otherwise each module would
+# have a copy of them, which is a third of the time that most modules take to compile.
+SHARED = "plrank_fast._core.cython_shared"
+
 
 def chosen(variable: str, known: Iterable[str]) -> list[str]:
     """Return those of ``known``, in its order, that an environment variable names, or all if it names none."""
@@ -146,6 +150,8 @@ class BuildKernels(build_ext):
         translated = cythonize(
             self.extensions,
             compiler_directives=DIRECTIVES,
+            shared_utility_qualified_name=SHARED,
+            shared_utility_features_disabled=["MemoryView"],
             build_dir="build/checked" if CHECKED else None,
             nthreads=self.parallel,
         )
@@ -334,11 +340,14 @@ def bytes_read(source: str) -> int:
 
 def kernels_of(extension: Extension) -> list[str]:
     """Return the kernel sources of a module."""
-    return MODULES[extension.name.partition(".")[2].replace(".", "/")]
+    return MODULES.get(extension.name.partition(".")[2].replace(".", "/"), [])
 
 
 if __name__ == "__main__":
     setup(
-        ext_modules=[extension(module, MODULES[module]) for module in chosen("PLRANK_FAST_MODULES", MODULES)],
+        ext_modules=[
+            Extension(SHARED, [str(PACKAGE / "_core" / "cython_shared.c")]),
+            *(extension(module, MODULES[module]) for module in chosen("PLRANK_FAST_MODULES", MODULES)),
+        ],
         cmdclass={"build_ext": BuildKernels, "sdist": ReproducibleSdist},
     )
