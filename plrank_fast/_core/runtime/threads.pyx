@@ -25,6 +25,9 @@ cdef extern from "runtime/atomics.h" nogil:
 cdef extern from "runtime/clock.h" nogil:
     double plr_nanoseconds()
 
+cdef extern from "runtime/processors.h" nogil:
+    int plr_processors()
+
 cdef extern from "<pthread.h>" nogil:
     int pthread_atfork(void (*before)() noexcept nogil, void (*parent)() noexcept nogil, void (*child)() noexcept nogil)
 
@@ -61,10 +64,7 @@ cdef size_t STACK_BYTES = stack_bytes(os.environ)
 
 def available_cpus():
     """Return the number of processors that affinity mask and cgroup quota allow this process."""
-    try:
-        cpus = len(os.sched_getaffinity(0))
-    except AttributeError:
-        cpus = os.cpu_count() or 1
+    cpus = plr_processors() or os.cpu_count() or 1  # in C, as every call asks
     return max(1, min(cpus, CGROUP_QUOTA) if CGROUP_QUOTA else cpus)
 
 
