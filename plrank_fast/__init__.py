@@ -22,7 +22,7 @@ array([0.689, 0.631])
   ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``exposure_vjp``, ``scores_for_exposure``;
   ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` and ``expected_average_precision`` of the policy; ``dcg``, ``ndcg``, ``precision``,
-  ``recall``, ``average_precision``, ``reciprocal_rank`` (``mrr``), ``success``, ``err``, ``rbp``,
+  ``recall``, ``average_precision``, ``reciprocal_rank``, ``success``, ``err``, ``rbp``,
   ``average_relevance_position`` of the ranking by score; ``ideal_dcg``, by which NDCG divides;
 - rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
@@ -66,7 +66,6 @@ from plrank_fast.metrics import (
     dcg,
     err,
     ideal_dcg,
-    mrr,
     ndcg,
     precision,
     rbp,
@@ -122,7 +121,6 @@ __all__ = [
     "interchange",
     "load_model",
     "losses",
-    "mrr",
     "ndcg",
     "off_policy",
     "offsets_from_group",

@@ -356,8 +356,7 @@ def reciprocal_rank(
 ) -> FloatArray:
     """Compute the reciprocal rank of the first relevant document, 0 where none of the first K is relevant.
 
-    Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999). ``mrr`` is another name of this
-    function and returns one value per query, too.
+    Its mean over the queries is the mean reciprocal rank, MRR (Voorhees, TREC-8, 1999).
 
     Parameters
     ----------
@@ -384,9 +383,6 @@ def reciprocal_rank(
     array([0.5])
     """
     return _metrics.metric("reciprocal_rank", scores, relevance, cutoff, offsets, n_threads)
-
-
-mrr = reciprocal_rank
 
 
 @validation.hinted

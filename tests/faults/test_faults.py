@@ -82,7 +82,7 @@ class Bfloat16Tensor:
 
 
 FIVE = np.zeros(5)
-METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "mrr", "success", "err", "rbp")
+METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "success", "err", "rbp")
 
 
 BY_QID = "become offsets by offsets_from_qid(qid)"

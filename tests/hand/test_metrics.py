@@ -391,7 +391,6 @@ class TestOtherMetrics:
         assert plr.recall(scores, labels, 3)[0] == 0.5
         assert plr.reciprocal_rank(scores, labels)[0] == 0.5
         assert plr.reciprocal_rank(scores, labels, 1)[0] == 0.0
-        assert plr.mrr is plr.reciprocal_rank
         assert plr.average_precision(scores, labels)[0] == (1 / 2 + 2 / 4) / 2
         assert plr.average_precision(scores, labels, 3)[0] == (1 / 2) / 2
         assert plr.success(scores, labels)[0] == 1.0
