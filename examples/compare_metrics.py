@@ -13,6 +13,7 @@ and its standard error over queries.
 from __future__ import annotations
 
 import argparse
+import itertools
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import replace
@@ -29,14 +30,14 @@ from plrank_fast.data import RankingData, concatenate, load_letor, normalize_que
 CUTOFF, FOLDS = 10, 3
 METRICS = "ndcg", "mrr", "success", "err", "ap"
 TITLES = {"ndcg": "NDCG", "mrr": "MRR", "success": "hit rate", "err": "ERR", "ap": "AP"}
-ROUNDS, CHECKED = {"trees": 100, "network": 40}, {"trees": 5, "network": 2}  # every so many rounds or epochs
+ROUNDS, CHECKS = {"trees": 100, "network": 40}, 20  # of trees, or epochs, and how often scores are taken
 LAMBDARANK, WITH_L2 = "lambdarank", "lambdarank, lambda_l2=20"
 TRAINED = {"trees": (*METRICS, LAMBDARANK, WITH_L2), "network": (*METRICS, LAMBDARANK)}
 
 Scores = tuple[np.ndarray, np.ndarray]  # of the validation and of the test data
 
 
-def trees(parts: list[RankingData], trained_on: str, highest: float, seed: int) -> Iterator[Scores]:
+def trees(parts: list[RankingData], trained_on: str, highest: float, seed: int, rounds: int) -> Iterator[Scores]:
     """Yield the scores after every few rounds of boosting."""
     import lightgbm
 
@@ -55,16 +56,16 @@ def trees(parts: list[RankingData], trained_on: str, highest: float, seed: int) 
     }  # fmt: skip
     train, vali, test = parts
     dataset = lightgbm.Dataset(train.features, train.labels, group=np.diff(train.offsets))
-    booster = lightgbm.train(parameters, dataset, ROUNDS["trees"])
+    booster = lightgbm.train(parameters, dataset, rounds)
     scores = np.zeros(vali.n_docs), np.zeros(test.n_docs)
-    every = CHECKED["trees"]
-    for first in range(0, ROUNDS["trees"], every):
+    every = max(1, rounds // CHECKS)
+    for first in range(0, rounds, every):
         for part, sums in zip((vali, test), scores, strict=True):
             sums += booster.predict(part.features, start_iteration=first, num_iteration=every, raw_score=True)
         yield scores[0].copy(), scores[1].copy()
 
 
-def network(parts: list[RankingData], trained_on: str, highest: float, seed: int) -> Iterator[Scores]:
+def network(parts: list[RankingData], trained_on: str, highest: float, seed: int, rounds: int) -> Iterator[Scores]:
     """Yield the scores after every few epochs of Adam."""
     import torch
 
@@ -80,7 +81,7 @@ def network(parts: list[RankingData], trained_on: str, highest: float, seed: int
     optimizer = torch.optim.Adam(net.parameters(), lr=0.003)
     options = {"max_label": highest} if trained_on == "err" else {}
     rng = np.random.default_rng(seed)
-    for epoch in range(ROUNDS["network"]):
+    for epoch in range(rounds):
         order = rng.permutation(parts[0].n_queries)
         for first in range(0, order.size, 32):
             rows, offsets = parts[0].rows_of(order[first : first + 32])
@@ -98,7 +99,7 @@ def network(parts: list[RankingData], trained_on: str, highest: float, seed: int
                 )  # fmt: skip
                 loss.backward()
             optimizer.step()
-        if (epoch + 1) % CHECKED["network"] == 0:
+        if (epoch + 1) % max(1, rounds // CHECKS) == 0:
             with torch.no_grad():
                 vali, test = (net(torch.from_numpy(features))[:, 0].double().numpy() for features in others)
             yield vali, test
@@ -127,13 +128,13 @@ def load(paths: list[Path], most: int) -> RankingData:
     return data[np.sort(np.random.default_rng(0).permutation(useful)[:most])]
 
 
-def run(data: RankingData, kind: str, trained_on: str, seed: int, fold: int) -> dict[str, np.ndarray]:
+def run(data: RankingData, kind: str, trained_on: str, rounds: int, seed: int, fold: int) -> dict[str, np.ndarray]:
     """Train once; return the metrics of all queries, NaN for those that are not of the test fold."""
     of_query = np.random.default_rng(seed).permutation(data.n_queries) % FOLDS
     chosen = [of_query == fold, of_query == (fold + 1) % FOLDS]
     parts = [data[np.flatnonzero(mask)] for mask in (~(chosen[0] | chosen[1]), chosen[1], chosen[0])]
     highest = float(data.labels.max())
-    path = list(TRAINERS[kind](parts, trained_on, highest, seed))
+    path = list(TRAINERS[kind](parts, trained_on, highest, seed, rounds))
     results = {}
     for metric in METRICS:
         values = [judged(metric, vali, parts[1], highest).mean() for vali, _ in path]
@@ -156,29 +157,30 @@ def main(arguments: list[str] | None = None) -> dict[str, dict[str, dict[str, np
     parser.add_argument("--folds", type=int, default=FOLDS, help=f"test folds, of {FOLDS}")
     parser.add_argument("--most-queries", type=int, default=600, help="queries of a set, drawn at random")
     parser.add_argument("--kinds", nargs="+", choices=list(TRAINERS), default=list(TRAINERS))
+    parser.add_argument("--rounds", type=int, help="trees, and epochs of the network (default: 100, and 40)")
     parser.add_argument("--processes", type=int, default=1)
     options = parser.parse_args(arguments)
     sets = {}
     for each in options.sets:
         name, _, paths = each.partition("=")
         sets[name] = load([Path(path) for path in paths.split(",")], options.most_queries)
+    seeds, folds = zip(*itertools.product(range(options.seeds), range(options.folds)), strict=True)
     tables: dict[str, dict[str, dict[str, np.ndarray]]] = {}
     with ProcessPoolExecutor(options.processes, get_context("spawn")) as pool:
+        each_run = map if options.processes == 1 else pool.map
         for kind in options.kinds:
             tables[kind] = {trained_on: {metric: np.zeros(0) for metric in METRICS} for trained_on in TRAINED[kind]}
             for name, data in sets.items():
-                rows = {}
+                rows: dict[str, dict[str, np.ndarray]] = {}
                 for trained_on in TRAINED[kind]:
-                    runs = [(seed, fold) for seed in range(options.seeds) for fold in range(options.folds)]
-                    found = list(pool.map(partial(run, data, kind, trained_on), *zip(*runs, strict=True)))
+                    one = partial(run, data, kind, trained_on, options.rounds or ROUNDS[kind])
+                    found = list(each_run(one, seeds, folds))
+                    tested = ~np.isnan([values["ndcg"] for values in found]).all(axis=0)
                     rows[trained_on] = {
-                        metric: np.nanmean([values[metric] for values in found], axis=0) for metric in METRICS
+                        metric: np.nanmean([values[metric][tested] for values in found], axis=0) for metric in METRICS
                     }
-                    for metric in METRICS:
-                        known = rows[trained_on][metric]
-                        known = known[~np.isnan(known)]
-                        rows[trained_on][metric] = known
-                        tables[kind][trained_on][metric] = np.append(tables[kind][trained_on][metric], known)
+                    for metric, values in rows[trained_on].items():
+                        tables[kind][trained_on][metric] = np.append(tables[kind][trained_on][metric], values)
                 show(f"{kind}, {name}", rows)
             show(f"{kind}, all sets", tables[kind])
     return tables

@@ -6,6 +6,7 @@ Mutants of the recipe as tried: the gradient to ascend (both libraries constant 
 
 import os
 import re
+import runpy
 import subprocess
 import sys
 from pathlib import Path
@@ -164,6 +165,22 @@ def test_comparison_runs_and_resumes(tmp_path):
     assert len(known.splitlines()) == 5 * (3 + len(methods))
     assert subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout == first
     assert (tmp_path / "results").read_text() == known
+
+
+def test_comparison_of_metrics_runs(tmp_path, capsys):
+    """All are judged on the same queries, and those that can be learned are. Mutant: scores of another fold."""
+    for library in ("lightgbm", "torch"):
+        pytest.importorskip(library)
+    rng = np.random.default_rng(0)
+    grades = rng.choice([1, 1, 1, 1, 2, 3], size=600)
+    lines = (f"{grade} qid:{row // 20} 1:{grade + rng.random():.3f}" for row, grade in enumerate(grades))
+    (tmp_path / "set.txt").write_text("\n".join(lines))
+    main = runpy.run_path(str(ROOT / "examples" / "compare_metrics.py"))["main"]
+    tables = main([f"small={tmp_path / 'set.txt'}", "--seeds", "1", "--rounds", "4"])
+    assert capsys.readouterr().out.count("| trained on |") == 4
+    for rows in tables.values():
+        assert {values[metric].size for values in rows.values() for metric in values} == {30}
+        assert rows["ndcg"]["ndcg"].mean() > 0.8
 
 
 def test_timing_runs(tmp_path):
