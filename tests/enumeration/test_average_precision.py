@@ -73,6 +73,24 @@ class TestEnumeration:
 
 
 class TestBound:
+    def test_seeded_sweep(self):
+        """Random problems at coarse tolerances against one of 1e-10, which other tests hold to references.
+
+        Mutants: a thousandth of the bound of what is lost at the end; of the bound at complex times, a thousandth of
+        the moves; nodes planned for a norm a hundred times as large, and no second attempt.
+        """
+        rng, worst = np.random.default_rng(7), np.zeros(3)
+        for i in range(4000):
+            n_docs = int(rng.choice([2, 3, 4, 8, 25, 60], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
+            cutoff, rtol = int(rng.integers(1, n_docs + 1)), 10.0 ** rng.uniform(-7, -0.3)
+            scores = scores_of(REGIMES[i % len(REGIMES)], rng, n_docs)
+            relevance = relevant_documents(rng, n_docs, rng.choice([0.0, 0.2, 0.8, 1.0]))
+            options = {"cutoff": cutoff, "gradient": True, "n_threads": 1}
+            value, gradient = plr.expected_average_precision(scores, relevance, rtol=1e-10, **options)
+            worst = np.maximum(worst, over_bounds(scores, relevance, cutoff, rtol, (value[0], gradient)))
+        assert (worst <= 1).all(), worst
+        assert worst[1:].max() >= 0.1
+
     @pytest.mark.parametrize("regime", REGIMES)
     def test_trapezoid(self, regime):
         """Lists by division, series and power sums, bands and panels; few relevant documents and many.
