@@ -115,6 +115,7 @@ class TrainingRun:
         self._rank_weights = plr.dcg_weights(min(config.cutoff, int(train.list_lengths.max())))
         self._relevance = self._training_relevance()
         self._fingerprints = {name: part.fingerprint() for name, part in splits.items()}
+        self._state: Arrays = {}
         self._keep_state(is_best=True)
 
     @classmethod
@@ -334,9 +335,10 @@ class TrainingRun:
 
     def _keep_state(self, is_best: bool) -> None:
         """Keep weights and optimizer, and the weights as the best ones by the metric that chooses the epoch."""
-        weights = self.network.weights()
-        groups = {"network": weights, "optimizer": self._optimizer.state()}
-        groups["best"] = weights if is_best else self.best_weights
+        best = {} if is_best else self.best_weights
+        self._state = {}  # so that it and the new state are not in memory at the same time
+        groups = {"network": self.network.weights(), "optimizer": self._optimizer.state()}
+        groups["best"] = best or groups["network"]
         self._state = {f"{group}/{name}": array for group, part in groups.items() for name, array in part.items()}
 
     def _return_to_epoch_end(self) -> None:
