@@ -32,22 +32,22 @@ PLR_INLINE vec_u16 match(vec_u16 unmatched, vec_u16 a, vec_u16 b)
 }
 
 /* Compare the draws of rows [row, stop), an even number, with one another and with all before them. A new draw becomes
- * item | repeats before it << 16, a repeat becomes 0. `repeats` counts the repeats of each ranking; `twins` holds every
+ * item | repeats before it << 16, a repeat becomes 0. `repeats` counts those of each ranking; `doubled` holds every
  * item twice in 32 bits. */
-PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *twins, size_t row, size_t stop, uint32_t *repeats)
+PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *doubled, size_t row, size_t stop, uint32_t *repeats)
 {
     for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
         vec_u32 before = load_draws(repeats + lane, 0);
         for (size_t i = row; i < stop; i += 2) {
             vec_u32 first = load_draws(draws + lane, i), second = load_draws(draws + lane, i + 1);
-            vec_u32 twin = first | first << 16, pair = first | second << 16;
-            vec_u16 unmatched = (vec_u16)((pair ^ twin) | 0xffff);
+            vec_u32 twice = first | first << 16, pair = first | second << 16;
+            vec_u16 unmatched = (vec_u16)((pair ^ twice) | 0xffff);
             for (size_t j = 0; j < i; j++)
-                unmatched = match(unmatched, (vec_u16)pair, (vec_u16)load_draws(twins + lane, j));
+                unmatched = match(unmatched, (vec_u16)pair, (vec_u16)load_draws(doubled + lane, j));
             vec_u32 first_repeats = (vec_u32)(((vec_u32)unmatched & 0xffff) == 0);
             vec_u32 second_repeats = (vec_u32)(((vec_u32)unmatched >> 16) == 0);
-            store_draws(twins + lane, i, twin);
-            store_draws(twins + lane, i + 1, second | second << 16);
+            store_draws(doubled + lane, i, twice);
+            store_draws(doubled + lane, i + 1, second | second << 16);
             store_draws(draws + lane, i, (first | before << 16) & ~first_repeats);
             before -= first_repeats;
             store_draws(draws + lane, i + 1, (second | before << 16) & ~second_repeats);

@@ -24,7 +24,7 @@ typedef struct {
     uint32_t *slots;     /* (2^slot_bits + SLOTS_AT_ONCE + 1,), see above */
     double *ends;        /* (n_items,) where each item's share of the line of slots ends, in 2^-16 of a slot */
     uint32_t *draws;     /* (MOST_COMPARED, 16) */
-    uint32_t *twins;     /* likewise */
+    uint32_t *doubled;     /* likewise */
     double *arrivals;    /* (cutoff,) for the race that finishes a ranking */
 } slot_table;
 
@@ -47,7 +47,7 @@ static size_t lay_out(slot_table *table, uintptr_t memory, size_t n_items, size_
     table->slots = plr_take(&next, (((size_t)1 << slot_bits) + SLOTS_AT_ONCE + 1) * sizeof(uint32_t));
     table->ends = plr_take(&next, n_items * sizeof(double));
     table->draws = plr_take(&next, MOST_COMPARED * PLR_GROUP_SIZE * sizeof(uint32_t));
-    table->twins = plr_take(&next, MOST_COMPARED * PLR_GROUP_SIZE * sizeof(uint32_t));
+    table->doubled = plr_take(&next, MOST_COMPARED * PLR_GROUP_SIZE * sizeof(uint32_t));
     table->arrivals = plr_take(&next, cutoff * sizeof(double));
     return next - memory;
 }
@@ -162,7 +162,7 @@ static void place_rows(slot_table *table, plr_stream_state *state, uint64_t salt
     size_t row = 0, stop = table->first_rows;
     do {
         draw_table_rows(table, state, row, stop - row, salt, first_sample, table->draws + row * PLR_GROUP_SIZE);
-        tag_repeats(table->draws, table->twins, row, stop, repeats);
+        tag_repeats(table->draws, table->doubled, row, stop, repeats);
         row = stop;
         for (int i = 0; i < PLR_GROUP_SIZE; i++)
             most = repeats[i] > most ? repeats[i] : most;
