@@ -20,21 +20,23 @@ PLR_INLINE void find_odds(panel *p, lanes t, const int law)
 {
     for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
         const odds_and_hazard item = odds_at(law, p->items.w[j], t);
-        p->at->odds[j] = p->stops ? item.odds * (1 - p->items.stop[j]) : item.odds;
+        p->at->odds[j] = item.odds;
         if (!arrives_at_rate(law))
             p->at->hazard[j] = item.hazard;
     }
+    for (intptr_t j = 0; j < QUARTET * p->items.quartets && p->stops; j++)
+        p->at->odds[j] *= 1 - p->items.stop[j];
     for (intptr_t j = 0; j < p->proxies.count; j++)
         p->at->proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
 }
 
 /* Find the light quartets at these times, from the middle of the items on. */
-PLR_INLINE void find_light(const panel *p, node_vector *node)
+PLR_INLINE void find_light(const panel *p, node_vector *node, const int law)
 {
     const item_block *items = &p->items;
     const lanes *odds = p->at->odds;
     intptr_t begin = items->relevant, end = begin;
-    double here, largest = -1, weight = 0;
+    double here, largest = -1, weight[QUARTET] = {0};
     while (begin > 0 && (here = largest_of_quartet(odds + QUARTET * (begin - 1))) <= p->ranks.upward_limit) {
         begin--;
         largest = larger(largest, here);
@@ -43,11 +45,12 @@ PLR_INLINE void find_light(const panel *p, node_vector *node)
         end++;
         largest = larger(largest, here);
     }
-    for (intptr_t j = QUARTET * begin; j < QUARTET * end; j++)
-        weight += items->w[j];
+    for (intptr_t j = QUARTET * begin; j < QUARTET * end && arrives_at_rate(law); j += QUARTET)
+        for (int n = 0; n < QUARTET; n++)
+            weight[n] += items->w[j + n];
     node->light_begin = begin;
     node->light_end = end;
-    node->light_weight = weight;
+    node->light_weight = (weight[0] + weight[1]) + (weight[2] + weight[3]);
     node->light_odds = largest;
 }
 
@@ -267,7 +270,7 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const item_kind
 {
     const item_block *items = &p->items;
     find_odds(p, node->time, law);
-    find_light(p, node);
+    find_light(p, node, law);
     find_coefficients(p, node);
     if (node->low >= p->ranks.K)
         return;

@@ -305,17 +305,15 @@ static void order_panel(exact_problem *problem, intptr_t n)
 {
     const exact_query *query = problem->query;
     item_block *items = &problem->panel.items;
-    order_items(n, problem->w, problem->rho, query->average_precision, (uint16_t *)problem->key, items);
-    for (intptr_t j = 0; j < QUARTET * items->quartets; j++) {
-        const intptr_t item = items->item[j];
-        if (!arrives_at_rate(query->law))
-            items->w[j] = item < 0 ? -LARGEST_EXPONENT : problem->f[item];
-        items->item[j] = item < 0 ? -1 : problem->query_item[item];
-        if (query->direction)
-            items->direction[j] = item < 0 ? 0 : query->direction[items->item[j]];
-        if (query->stop)
-            items->stop[j] = item < 0 ? 0 : query->stop[items->item[j]];
-    }
+    order_items(n, problem->w, arrives_at_rate(query->law) ? problem->w : problem->f, problem->rho, problem->query_item,
+                query->average_precision, (uint16_t *)problem->key, items);
+    const intptr_t all = QUARTET * items->quartets, *item = items->item;
+    for (intptr_t j = 0; j < all && !arrives_at_rate(query->law); j++)
+        items->w[j] = item[j] < 0 ? -LARGEST_EXPONENT : items->w[j];
+    for (intptr_t j = 0; j < all && query->direction; j++)
+        items->direction[j] = item[j] < 0 ? 0 : query->direction[item[j]];
+    for (intptr_t j = 0; j < all && query->stop; j++)
+        items->stop[j] = item[j] < 0 ? 0 : query->stop[item[j]];
 }
 
 /* Return the rank weights of a panel with K ranks after the first `arrived`. */

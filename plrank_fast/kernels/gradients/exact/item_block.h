@@ -38,9 +38,10 @@ static inline intptr_t whole_quartets(intptr_t n)
     return (n + QUARTET - 1) / QUARTET * QUARTET;
 }
 
-/* Put n items of weights w and relevance rho into that order, by a counting sort on quarter octaves of the weight;
- * `key` has room for n numbers. With `apart`, no quartet has relevant and irrelevant items. */
-static void order_items(intptr_t n, const double *w, const double *rho, int apart, uint16_t *key, item_block *items)
+/* Put n items of weights w, relevance rho and `w_or_score` into that order, by a counting sort on quarter octaves of
+ * the weight; `key` has room for n numbers. With `apart`, no quartet has relevant and irrelevant items. */
+static void order_items(intptr_t n, const double *w, const double *w_or_score, const double *rho,
+                        const intptr_t *query_item, int apart, uint16_t *key, item_block *items)
 {
     intptr_t counts[2 * CLASSES] = {0}, *irrelevant = counts, *relevant = counts + CLASSES, n_relevant = 0;
     int64_t lightest = 0;
@@ -68,8 +69,8 @@ static void order_items(intptr_t n, const double *w, const double *rho, int apar
     }
     for (intptr_t j = 0; j < n; j++) {
         const intptr_t to = counts[key[j]]++;
-        items->item[to] = j;
-        items->w[to] = w[j];
+        items->item[to] = query_item[j];
+        items->w[to] = w_or_score[j];
         items->rho[to] = rho[j];
     }
     items->quartets = total / QUARTET;

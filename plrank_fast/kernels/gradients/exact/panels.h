@@ -83,21 +83,22 @@ static double entering_lead(int law, intptr_t n, intptr_t K, tolerances toleranc
     return laws[law]->before(log((double)n * (double)K * factor / tolerance.cut));
 }
 
-/* Take an item of the query as the panel's item i, with its score relative to `top`. */
-static void take_item(exact_problem *problem, intptr_t i, intptr_t item, double top)
+/* Take n items of the query into the panel, in the order given, or as they are if it is NULL, with scores relative to
+ * `top`, and count them by score, down to the lowest score f. Their relevance is 1 for rank probabilities. */
+PLR_INLINE void take_items(exact_problem *problem, intptr_t n, const intptr_t *order, double top, double lowest)
 {
     const exact_query *query = problem->query;
-    problem->query_item[i] = item;
-    problem->rho[i] = query->probabilities ? 0 : query->relevance[item] - problem->common;
-    problem->f[i] = (query->scores[item] - top) * query->inverse_sigma;
-}
-
-/* Count the panel's n items by score, down to the lowest score f; their relevance is 1 for rank probabilities. */
-static void count_items(exact_problem *problem, intptr_t n, double lowest)
-{
-    const exact_query *query = problem->query;
-    fill_histogram(problem->histogram, problem->f, query->probabilities ? NULL : problem->rho, query->stop,
-                   problem->query_item, n, lowest);
+    const double *scores = query->scores, *relevance = query->probabilities ? NULL : query->relevance;
+    const double inverse_sigma = query->inverse_sigma, common = problem->common;
+    double *restrict f = problem->f, *restrict rho = problem->rho;
+    intptr_t *restrict query_item = problem->query_item;
+    for (intptr_t i = 0; i < n; i++) {
+        const intptr_t item = order ? order[i] : i;
+        query_item[i] = item;
+        f[i] = (scores[item] - top) * inverse_sigma;
+        rho[i] = relevance ? relevance[item] - common : 0;
+    }
+    fill_histogram(problem->histogram, f, relevance ? rho : NULL, query->stop, query_item, n, lowest);
 }
 
 static void integrate_between_cuts(exact_problem *problem)
@@ -123,9 +124,7 @@ static void integrate_between_cuts(exact_problem *problem)
             while (arrived + n < D && (sorted[next - 1] - sorted[arrived + n]) * inverse_sigma < far)
                 n++;
         }
-        for (intptr_t i = 0; i < n; i++)
-            take_item(problem, i, problem->rank_order[arrived + i], top);
-        count_items(problem, n, problem->f[n - 1]);
+        take_items(problem, n, problem->rank_order + arrived, top, (sorted[arrived + n - 1] - top) * inverse_sigma);
         if (integrate_panel(problem, n, arrived, from, until, next >= K))
             return;
         for (intptr_t i = 0; i < next - arrived; i++)
@@ -146,9 +145,7 @@ static void integrate(exact_problem *problem)
         return;
     int gaps = !(span < WIDEST);
     if (!gaps) {
-        for (intptr_t j = 0; j < query->D; j++)
-            take_item(problem, j, j, problem->highest);
-        count_items(problem, query->D, -span);
+        take_items(problem, query->D, NULL, problem->highest, -span);
         gaps = has_gap(problem->histogram, problem->K, laws[query->law]->gap);
     }
     if (gaps)

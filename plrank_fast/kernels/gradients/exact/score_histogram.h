@@ -66,6 +66,15 @@ PLR_INLINE int bins_within(double nats)
     return (int)smaller(nats * BINS_PER_NAT, MOST_BINS - 2) + 2;
 }
 
+PLR_INLINE void count_in_bins(bin_sums *bins, double *stops, const double *f, const double *relevance,
+                              const double *stop, const intptr_t *item, intptr_t n)
+{
+    for (intptr_t j = 0; j < n; j++) {
+        const double rho = relevance ? relevance[j] : 1;
+        add_to_bins(bins, stops, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho}, stop ? stop[item[j]] : 0);
+    }
+}
+
 /* Fill the histogram of -f for n scores relative to their maximum, the lowest of which is given; relevance may be NULL
  * for 1, and `stop`, of the items by their index, NULL for 0. */
 static void fill_histogram(score_histogram *histogram, const double *f, const double *relevance, const double *stop,
@@ -76,11 +85,10 @@ static void fill_histogram(score_histogram *histogram, const double *f, const do
     const int used = bins_within(-lowest);
     memset(bins, 0, used * sizeof *bins);
     memset(stops, 0, used * sizeof *stops);
-    for (intptr_t j = 0; j < n; j++) {
-        const double rho = relevance ? relevance[j] : 1;
-        add_to_bins(bins, stop ? stops : NULL, -f[j], (bin_sums){1, rho, fabs(rho), rho * rho},
-                    stop ? stop[item[j]] : 0);
-    }
+    if (stop)
+        count_in_bins(bins, stops, f, relevance, stop, item, n);
+    else
+        count_in_bins(bins, NULL, f, relevance, NULL, NULL, n);
     set_histogram(histogram, bins, stop ? stops : NULL, used);
 }
 

@@ -94,8 +94,8 @@ PLR_INLINE tail_bins tail_bins_after(const arrival_table *table, const score_his
  * 1 / z (a parallel sum of linear ones). So Newton's method for the inverses, from any 1 / z below the solution,
  * rises to it without passing it. *inverse_z is such a start, 1 or what an earlier time has left, since the solution
  * rises with time. */
-PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins bins, double earlier,
-                                    double *inverse_z)
+PLR_INLINE tail_bound bound_tail(const score_histogram *histogram, tail_bins bins, double earlier, double *inverse_z,
+                                 const int stops)
 {
     const double certain = histogram->above[bins.first], left = earlier + 0.5 - certain; /* ranks */
     for (;;) {
@@ -103,18 +103,18 @@ PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins 
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, slope = {0}, stopping = {0};
         for (int i = bins.first; i < histogram->bins; i += PLR_LANES) {
             const lanes count = vec_load(histogram->count + i), p = vec_load(bins.p + i), q = vec_load(bins.q + i);
-            const lanes reads = vec_load(histogram->reads + i), read = p * (z * reads);
-            const lanes factor = vec_max_f64(q + read, vec_all(DBL_MIN));
+            const lanes reads = stops ? vec_load(histogram->reads + i) : vec_all(1), read = p * z * reads;
+            const lanes factor = stops ? vec_max_f64(q + read, vec_all(DBL_MIN)) : q + read;
             const lanes inverse = 1.0 / factor, share = count * read * inverse;
             log_moment += count * vec_rough_log(factor);
             mean += share;
             spread += share * q * inverse;
-            const lanes uncertain = histogram->stops ? count * ((1.0 - reads) + reads * (q / (q + p * z)))
-                                                     : count * q * inverse;
+            const lanes uncertain = stops ? count * ((1.0 - reads) + reads * (q / (q + p * z))) : count * q * inverse;
             lost += vec_load(bins.lost + i) * uncertain;
             const lanes arriving = vec_load(bins.hazard + i) * uncertain;
             slope += arriving;
-            stopping += arriving * (1.0 - reads);
+            if (stops)
+                stopping += arriving * (1.0 - reads);
         }
         const double arrivals = vec_sum(mean), variance = vec_sum(spread);
         const double off = arrivals - left;
@@ -129,6 +129,12 @@ PLR_INLINE tail_bound tail_bound_of(const score_histogram *histogram, tail_bins 
         const double fall = (1 - z) * vec_sum(slope) + z * vec_sum(stopping);
         return (tail_bound){log_chance + log(rate + most_open), fall, rate};
     }
+}
+
+static tail_bound tail_bound_of(const score_histogram *histogram, tail_bins bins, double earlier, double *inverse_z)
+{
+    return histogram->stops ? bound_tail(histogram, bins, earlier, inverse_z, 1)
+                            : bound_tail(histogram, bins, earlier, inverse_z, 0);
 }
 
 #endif
