@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
@@ -94,6 +96,9 @@ def hint_at_argument(error: TypeError, function: Callable[..., Any]) -> None:
         for name, value in others.items()
         if f"'{wrong}'" in str(error) and name in parameters
     ]
+    # Python 3.13 and later ask this themselves
+    if not hints and (unknown := re.search("unexpected keyword argument '([^']*)'$", str(error))):
+        hints = [f". Did you mean '{name}'?" for name in difflib.get_close_matches(unknown[1], list(parameters), 1)]
     error.args = ("".join([str(error), *hints[:1]]),)
 
 

@@ -184,6 +184,10 @@ TYPE_ERRORS = [
     ),
     (lambda: plr.ndcg(FIVE, FIVE, colour=1), "ndcg() got an unexpected keyword argument 'colour'"),
     (
+        lambda: plr.ndcg(FIVE, FIVE, offset=[0, 5]),
+        "ndcg() got an unexpected keyword argument 'offset'. Did you mean 'offsets'?",
+    ),
+    (
         lambda: plr.dcg(Bfloat16Tensor(), FIVE, [1.0]),
         "scores cannot be read as an array: Got unsupported ScalarType BFloat16: cast it, scores.float()",
     ),
