@@ -199,7 +199,6 @@ class TestHunt:
             ("probabilities", "exposure", 1 + 1e-7),
             ("given", "pl_rank_3", 1 + 1e-10),
             ("long given", "pl_rank_3", 1 + 1e-11),
-            ("long given", "ranking_log_prob", 1 + 1e-11),
             ("given", "placement_policy_gradient", 1 + 1e-10),
             ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),
@@ -221,14 +220,6 @@ class TestHunt:
                 pass
             assert hunt.findings
             assert "BROKEN" in capsys.readouterr().out
-
-    def test_the_same_every_time(self):
-        tables = []
-        for _ in range(2):
-            hunt = Hunt(3, most_cost=2e5, attacks=["exact"], rounds=1)
-            hunt.run()
-            tables.append(hunt.report())
-        assert tables[0] == tables[1]
 
     def test_climbs(self):
         """Mutant: the best candidate not kept."""

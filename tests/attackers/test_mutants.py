@@ -2,7 +2,6 @@
 
 import collections
 import sysconfig
-import textwrap
 
 import pytest
 
@@ -11,87 +10,10 @@ from mutants import OUTCOMES, TESTS, Mutants, Scratch, explanations, run_tests, 
 from mutations import KINDS, mutations, of_file
 from tree import ROOT, Tree
 
-CYTHON = textwrap.dedent('''
-    """Words - and 1 number."""
-
-    from libc.math cimport exp
-
-    cdef extern from "kernel.h" nogil:
-        double plr_sum(const double *x, int n, double least)
-
-
-    cdef double total(const double *x, int n) noexcept nogil:
-        """Sum of n < 3 numbers."""
-        cdef int i
-        cdef double sum = 0.5
-        for i in range(1, n):
-            if x[i] < sum and i != 3:  # 7 - 8
-                sum += <double>x[i] * exp(-x[i])
-        plr_clear(x, n)
-        if n < 0:
-            raise ValueError(f"n - 1 must be 0, got {n}")
-        return plr_sum(x, n, sum)
-''')
-C = textwrap.dedent("""
-    /* 1 + 1 and
-     * 2 - 1 */
-    #define LANES 8
-    static double
-    total(const double *x, int n)
-    {
-        double sum = 0, half = 0.5;  // 5 < 6
-        for (int i = 0; i < n; i++)
-            sum += larger(x[i], half) * x->y[i];
-        clear(x, "1 - 2", n);
-        return -sum;
-    }
-""")
-
-
-def changes(source, path):
-    return {(one.kind, one.before.strip(), one.after.strip()) for one in mutations(source, path)}
-
 
 class TestMutations:
-    """Mutants: comments not blanked; a cast of Cython, or a minus in front, taken for an operator between two terms."""
-
-    def test_cython(self):
-        found = changes(CYTHON, "total.pyx")
-        loop, product = "if x[i] < sum and i != 3:  # 7 - 8", "sum += <double>x[i] * exp(-x[i])"
-        assert {
-            *((kind, loop, loop.replace(*pair)) for kind, *pair in [
-                ("comparison", "<", "<="), ("comparison", "!=", "=="), ("logic", "and", "or"), ("off by one", "3", "4")
-            ]),
-            *((kind, product, product.replace(*pair)) for kind, *pair in [
-                ("sign", "+=", "-="), ("sign", "-x", "x"), ("product", "*", "/")
-            ]),
-            ("dropped statement", product, "pass"),
-            ("dropped statement", "plr_clear(x, n)", "pass"),
-            ("constant", "cdef double sum = 0.5", "cdef double sum = 1.0"),
-            ("swapped arguments", "plr_clear(x, n)", "plr_clear(n, x)"),
-            ("swapped arguments", "return plr_sum(x, n, sum)", "return plr_sum(x, sum, n)"),
-        } < found  # fmt: skip
-        hidden = ("Words", "extern", "raise", "least", "Sum of")
-        assert not [before for _, before, _ in found if any(word in before for word in hidden)]
-        assert not [after for _, _, after in found if "7 - 8" not in after and "# 7" in after]
-        assert len(found) == 18
-
-    def test_c(self):
-        found = changes(C, "total.c")
-        total = "sum += larger(x[i], half) * x->y[i];"
-        assert {
-            ("comparison", "for (int i = 0; i < n; i++)", "for (int i = 0; i <= n; i++)"),
-            ("logic", total, total.replace("larger", "smaller")),
-            ("dropped statement", total, ";"),
-            ("sign", "return -sum;", "return sum;"),
-            ("dropped statement", 'clear(x, "1 - 2", n);', ";"),
-        } < found
-        assert not [before for _, before, _ in found if "LANES" in before or "1 + 1" in before]
-        assert not [after for _, _, after in found if "5 <=" in after or "1 + 2" in after]
-        assert "swapped arguments" not in {kind for kind, *_ in found}
-
     def test_whole_tree(self):
-        """Each changes one line, and there are hundreds of each kind."""
+        """Each changes one line, no comment, and there are hundreds of each kind. Mutant: comments not blanked."""
         numbers = collections.Counter()
         for path in (path for paths in sources().values() for path in paths):
             source = (ROOT / path).read_text()
@@ -100,6 +22,7 @@ class TestMutations:
             for one in found[::50]:
                 changed = zip(source.split("\n"), one.apply(source).split("\n"), strict=True)
                 assert [(a, b) for a, b in changed if a != b] == [(one.before, one.after)]
+                assert not one.before.lstrip().startswith(("#", "//", "/*"))
         assert min(numbers[kind] for kind in KINDS) > 200
 
 
