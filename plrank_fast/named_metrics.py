@@ -34,6 +34,10 @@ from plrank_fast.validation import FloatArray, IntArray, MetricName
 from plrank_fast.value_and_gradient import value_and_gradient
 
 METRICS = get_args(MetricName)
+TITLES: dict[str, str] = {
+    **{"ndcg": "NDCG", "dcg": "DCG", "precision": "precision", "mrr": "MRR", "err": "ERR", "success": "success"},
+    "ap": "average precision",
+}  # fmt: skip
 WITH_GAINS = ("ndcg", "dcg")
 SUMS_OVER_RANKS = (*WITH_GAINS, "precision")
 OF_SAMPLING = ("n_samples", "rng", "first_query")
@@ -57,6 +61,10 @@ class LabelledMetric(NamedTuple):
         if self.name == "ap":
             return self._replace(factors=factors)
         return self._replace(relevance=self.relevance * factors)
+
+    def of_documents(self, rows: IntArray) -> LabelledMetric:
+        """Return the metric of some documents, those of whole queries, with the same rank weights."""
+        return self._replace(relevance=self.relevance[rows], stop=None if self.stop is None else self.stop[rows])
 
     def over_ideal(self, values: FloatArray | float, offsets: IntArray, n_threads: int | None = None) -> FloatArray:
         """Divide a value of each query, or of all, by the query's ideal DCG; 0 where that is 0."""

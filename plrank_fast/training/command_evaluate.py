@@ -6,6 +6,7 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
+from plrank_fast.named_metrics import METRICS
 from plrank_fast.training.command_options import EMPTY, add_reading, caches, parameters_of, some_path
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.model import MODEL, load_model, model_file
@@ -24,6 +25,8 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
     add_reading(parser)
     parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
+    of_training = "the metric beside NDCG (default: that of the training)"
+    parser.add_argument("--metric", choices=METRICS, help=of_training)
     empty = f"{parameters_of(TrainingConfig).get('empty')} The default is that of the training."
     parser.add_argument("--empty", help=empty, **EMPTY)
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
@@ -66,8 +69,9 @@ def evaluate(arguments: argparse.Namespace) -> int:
     scores = model.predict(data.features)
     empty = config.empty if arguments.empty is None else arguments.empty
     metrics = evaluate_scores(
-        scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty
-    )
+        scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty,
+        metric=arguments.metric or config.metric, max_label=config.max_label,
+    )  # fmt: skip
     print(f"{data.n_queries} queries, {data.n_docs} documents")
     print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], config, cutoff))
     without_relevant = queries_without_relevant(data)

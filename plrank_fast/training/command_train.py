@@ -40,6 +40,7 @@ SETTINGS: dict[str, dict[str, Any]] = {
     "empty": EMPTY,
     "hidden": {"nargs": "*", "type": int, "metavar": "UNITS"},
     "learning_rate": {"type": float, "metavar": "RATE"},
+    "max_label": {"type": float, "metavar": "GRADE"},
     **{"cutoff": NUMBER, "batch_queries": NUMBER, "seed": NUMBER},
 }
 

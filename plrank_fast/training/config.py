@@ -14,6 +14,7 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal
 
 from plrank_fast._methods.registry import AUTO
+from plrank_fast.named_metrics import METRICS, TITLES, check_metric, checked_scale
 from plrank_fast.training.gradient_methods import AVAILABLE, LOSSES
 from plrank_fast.validation import choice, count, flag, real
 
@@ -48,6 +49,7 @@ PRESETS: dict[str, dict[str, Any]] = {
 CHOICES = {
     "preset": tuple(PRESETS),
     "method": AVAILABLE,
+    "metric": METRICS,
     "objective": OBJECTIVES,
     "initialization": INITIALIZATIONS,
     "optimizer": OPTIMIZERS,
@@ -68,19 +70,26 @@ class TrainingConfig:
         Preset of the other settings, "default" or "sigir22"; only `from_preset` takes them from it.
     method : str
         Gradient estimator or loss; "auto" is "pl_rank_exact", or one sample of "pl_rank_cmc" where that is far cheaper.
+    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, and chooses the best epoch: NDCG or DCG of gains, precision, the
+        reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of
+        the K is relevant, the hit rate), or average precision. Losses have an objective of their own; for them this
+        metric of the ranking by score chooses the best epoch.
     cutoff : int
-        K: the metric is NDCG@K.
+        Ranks that count, K.
+    max_label : float, optional
+        Highest grade of the scale in "err"; the highest label of all data by default.
     samples : int, "dynamic" or "sigir22"
         Rankings per query and gradient. "dynamic", the schedule of the SIGIR 2022 paper, starts at 10, grows linearly
         by 90 every 40 epochs and stops at 1000. "sigir22", that of its code, grows by steps instead of epochs, and the
         first step of each epoch takes 200 times the square root of the epoch's number from 0, rounded up, at least 1.
     objective : {"query", "dataset", "dcg", "disparity"}
-        "query" is NDCG, the mean over queries of DCG over the query's ideal DCG. "dataset" is the NDCG of the PL-Rank
-        papers: mean DCG over the mean ideal DCG of the data set, so that queries with many relevant documents count
-        more. "dcg" is DCG itself, which lengthens the steps by that mean. "disparity", to be minimised, is the squared
-        disparity of exposure (`plrank_fast.fairness`), with gains over the query's ideal DCG as merit, as a share of
-        its value at equal scores. Losses have an objective of their own; for them this is the NDCG that chooses the
-        best epoch.
+        Objective where the metric is "ndcg". "query" is NDCG, the mean over queries of DCG over the query's ideal DCG.
+        "dataset" is the NDCG of the PL-Rank papers: mean DCG over the mean ideal DCG of the data set, so that queries
+        with many relevant documents count more. "dcg" is DCG itself, which lengthens the steps by that mean.
+        "disparity", to be minimised, is the squared disparity of exposure (`plrank_fast.fairness`), with gains over the
+        query's ideal DCG as merit, as a share of its value at equal scores. Losses have an objective of their own; for
+        them this is the NDCG that chooses the best epoch.
     empty : float or "drop"
         NDCG of a query without relevant documents in the mean over queries (trec_eval and scikit-learn take 0, LightGBM
         takes 1); "drop" leaves such queries out.
@@ -103,7 +112,9 @@ class TrainingConfig:
 
     preset: str = "default"
     method: str = "auto"
+    metric: str = "ndcg"
     cutoff: int = 10
+    max_label: float | None = None
     samples: int | Literal["dynamic", "sigir22"] = "dynamic"
     objective: str = "query"
     empty: float | Literal["drop"] = 0.0
@@ -120,6 +131,10 @@ class TrainingConfig:
             choice(getattr(self, name), name, allowed)
         if self.objective == DISPARITY and self.method in LOSSES:
             raise ValueError(f"objective {DISPARITY} needs a method that estimates gradients, got {self.method!r}")
+        estimator = AUTO if self.method in LOSSES else self.method
+        check_metric(self.metric, method=estimator, max_label=checked_scale(self.max_label))
+        if self.metric != "ndcg" and self.objective != "query":
+            raise ValueError(f"objective must be 'query' with metric={self.metric!r}, got {self.objective!r}")
         if isinstance(self.samples, str):
             choice(self.samples, "samples", SCHEDULES)
         else:
@@ -144,7 +159,8 @@ class TrainingConfig:
         """Metric on the validation data that chooses the best epoch; a lower disparity is better."""
         if self.objective == DISPARITY:
             return DISPARITY
-        return f"ndcg_{self.normalization}" if self.method in LOSSES else f"expected_ndcg_{self.normalization}"
+        name = self.metric if self.metric != "ndcg" else f"ndcg_{self.normalization}"
+        return name if self.method in LOSSES else f"expected_{name}"
 
     @property
     def quality_name(self) -> str:
@@ -152,7 +168,7 @@ class TrainingConfig:
         if self.objective == DISPARITY:
             return "disparity"
         words = f"{'' if self.method in LOSSES else 'expected '}{'dataset ' if self.normalization == DATASET else ''}"
-        return f"{words}NDCG@{self.cutoff}"
+        return f"{words}{TITLES[self.metric]}@{self.cutoff}"
 
     def quality(self, metrics: Mapping[str, float]) -> float:
         """Return the metric that chooses the best epoch, with its sign changed if lower is better."""

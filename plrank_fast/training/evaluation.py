@@ -1,14 +1,15 @@
-"""NDCG of the ranking by score and expected under Plackett-Luce, in both customary normalisations."""
+"""NDCG and other metrics of the ranking by score, and expected under Plackett-Luce."""
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
 from plrank_fast import fairness
+from plrank_fast.named_metrics import labelled_metric
 
 METRICS = ("ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_dataset")
 
@@ -24,13 +25,16 @@ def evaluate_scores(
     n_threads: int | None = None,
     empty: float | Literal["drop"] = 0.0,
     with_disparity: bool = False,
+    metric: Any = "ndcg",
+    max_label: float | None = None,
 ) -> Metrics:
-    """Compute NDCG@K in four ways, and the disparity of exposure if wanted.
+    """Compute NDCG@K in four ways, and the disparity of exposure or another metric if wanted.
 
     ``ndcg_query`` is the mean over the queries of DCG / ideal DCG, ``ndcg_dataset`` summed DCG / summed ideal DCG, and
     ``expected_...`` takes the exact expected DCG instead. ``disparity`` is the mean over the queries of the squared
-    disparity of expected exposure, with gains over the ideal DCG of the query as merit. ``empty`` is the NDCG of a
-    query without relevant documents in the means over queries; "drop" leaves such queries out.
+    disparity of expected exposure, with gains over the ideal DCG of the query as merit. ``metric`` and
+    ``expected_...`` are the means over the queries of another metric by its name. ``empty`` is the value of a query
+    without relevant documents in the means over queries; "drop" leaves such queries out.
     """
     relevance = plr.gains(labels)
     rank_weights = plr.dcg_weights(min(cutoff, int(np.diff(offsets).max(initial=0))))
@@ -45,6 +49,13 @@ def evaluate_scores(
         shares = np.divide(values, ideal, out=np.full(ideal.shape, missing), where=answered)
         metrics[f"{prefix}_query"] = float(np.nanmean(shares))
         metrics[f"{prefix}_dataset"] = float(values.sum() / ideal.sum())
+    if metric != "ndcg":
+        named = labelled_metric(metric, labels, offsets, cutoff=cutoff, gain=plr.gains, max_label=max_label)
+        for name, values in (
+            (metric, named.of_ranking(scores, offsets, n_threads)),
+            (f"expected_{metric}", named.expected(scores, offsets=offsets, n_threads=n_threads)),
+        ):
+            metrics[name] = float(np.nanmean(np.where(answered, values, missing)))
     if with_disparity:
         exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
         merit = relevance / np.repeat(np.where(answered, ideal, 1.0), np.diff(offsets))

@@ -8,6 +8,7 @@ from functools import partial
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
+from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics
 
@@ -23,7 +24,9 @@ def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoc
         curves = {"ndcg_query": ("deterministic ranking", "C0"), "expected_ndcg_query": ("expected", "C1")}
         if config.normalization == DATASET:
             curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
-        label = f"mean NDCG@{config.cutoff} of validation queries"
+        if config.metric != "ndcg":
+            curves = {config.metric: curves["ndcg_query"], f"expected_{config.metric}": curves["expected_ndcg_query"]}
+        label = f"mean {TITLES[config.metric]}@{config.cutoff} of validation queries"
     for metric, (name, style) in curves.items():
         values = [metrics[metric] for metrics in history]
         shown = f"{name} (untrained {values[0]:.3f})"

@@ -16,6 +16,7 @@ from plrank_fast import __version__
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
 from plrank_fast.data import RankingData
+from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
 from plrank_fast.training.learning_curve import learning_curve, png_of
@@ -30,7 +31,11 @@ def show_progress(bar: Any, run: TrainingRun) -> None:
     """Show the progress of the run on the bar, and the latest metrics on the validation data."""
     latest = run.progress.history[-1]
     shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
-    if run.config.objective == DISPARITY:
+    if run.config.metric != "ndcg":
+        metric = run.config.metric
+        shown = f"{TITLES[metric]}@{run.config.cutoff} {latest[metric]:.4f}"
+        shown += f", expected {latest[f'expected_{metric}']:.4f}"
+    elif run.config.objective == DISPARITY:
         shown += f", disparity {latest[DISPARITY]:.3g}"
     elif run.config.normalization == DATASET:
         shown += f", dataset NDCG {latest['expected_ndcg_dataset']:.4f}"
@@ -160,6 +165,9 @@ def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, 
     columns = {"ndcg_query": f"NDCG@{cutoff}", "expected_ndcg_query": "expected"}
     if config.normalization == DATASET:
         columns |= {"ndcg_dataset": f"dataset NDCG@{cutoff}", "expected_ndcg_dataset": "expected"}
+    for name in TITLES:
+        if any(name in metrics for _, _, metrics in rows):
+            columns |= {name: f"{TITLES[name]}@{cutoff}", f"expected_{name}": "expected"}
     if any(DISPARITY in metrics for _, _, metrics in rows):
         columns[DISPARITY] = DISPARITY
     left = max(len(first) for first, _, _ in rows)

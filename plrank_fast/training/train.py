@@ -16,7 +16,7 @@ from plrank_fast.training.config import DEFAULT_EPOCHS, TrainingConfig
 from plrank_fast.training.model import RankingModel
 from plrank_fast.training.results import PROGRESS, show_progress
 from plrank_fast.training.trainer import TrainingRun
-from plrank_fast.validation import hinted, of_type, require, threads
+from plrank_fast.validation import MetricName, hinted, of_type, require, threads
 
 HELD_OUT = 5  # one query in so many chooses the best epoch where no validation data are given
 
@@ -26,7 +26,9 @@ class Settings(TypedDict, total=False):
 
     preset: Literal["default", "sigir22"]
     method: str
+    metric: MetricName
     cutoff: int
+    max_label: float | None
     samples: int | Literal["dynamic", "sigir22"]
     objective: Literal["query", "dataset", "dcg", "disparity"]
     empty: float | Literal["drop"]
@@ -51,7 +53,7 @@ def train(
     n_threads: int | None = None,
     **settings: Unpack[Settings],
 ) -> RankingModel:
-    """Train a scoring network on expected NDCG@10, and return that of the best epoch.
+    """Train a scoring network on expected NDCG@10 or another metric, and return that of the best epoch.
 
     Ctrl-C ends the training after the present batch and returns the best model so far.
 
@@ -73,8 +75,8 @@ def train(
     n_threads : int, optional
         None or -1: all available processors; -2: all but one.
     **settings
-        Fields of ``plrank_fast.training.config.TrainingConfig``: ``cutoff=10``, ``method="auto"``,
-        ``objective="query"``, ``hidden=(32, 32)``, ``learning_rate=0.003``, ``batch_queries=32``,
+        Fields of ``plrank_fast.training.config.TrainingConfig``: ``metric="ndcg"``, ``cutoff=10``, ``method="auto"``,
+        ``max_label=None``, ``objective="query"``, ``hidden=(32, 32)``, ``learning_rate=0.003``, ``batch_queries=32``,
         ``optimizer="adam"``, ``normalize_features=True``, ``seed=0``, ``empty=0.0``, ``samples="dynamic"``,
         ``initialization="pytorch"``, ``preset="default"``. ``python -m plrank_fast train --help`` describes them.
 

@@ -24,6 +24,7 @@ from plrank_fast import fairness
 from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data import RankingData
+from plrank_fast.named_metrics import LabelledMetric, labelled_metric
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics, evaluate_scores
 from plrank_fast.training.gradient_methods import gradient, resolve_method
@@ -111,9 +112,11 @@ class TrainingRun:
         require_bytes(needed, f"hidden {hidden} and {train.n_features} features mean a network that")
         self.network = ScoringNetwork(train.n_features, config.hidden, config.seed, config.initialization)
         self._optimizer = Optimizer(config.optimizer, self.network, config.learning_rate)
-        self.method = resolve_method(config.method, train.offsets, config.cutoff)
-        self._rank_weights = plr.dcg_weights(min(config.cutoff, int(train.list_lengths.max())))
-        self._relevance = self._training_relevance()
+        self.method = resolve_method(config.method, train.offsets, config.cutoff, config.metric)
+        self._highest = config.max_label
+        if config.metric == "err" and self._highest is None:
+            self._highest = max(float(part.labels.max()) for part in splits.values())
+        self._metric = self._training_metric()
         self._fingerprints = {name: part.fingerprint() for name, part in splits.items()}
         self._state: Arrays = {}
         self._keep_state(is_best=True)
@@ -242,6 +245,7 @@ class TrainingRun:
         return evaluate_scores(
             scores, data.labels, data.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads,
             empty=self.config.empty, with_disparity=self.config.objective == DISPARITY,
+            metric=self.config.metric, max_label=self._highest,
         )  # fmt: skip
 
     def best_model(self) -> RankingModel:
@@ -260,27 +264,31 @@ class TrainingRun:
         data = {f"{name} data": fingerprint for name, fingerprint in self._fingerprints.items()}
         return {"settings": asdict(self.config), **data, "epoch": self.progress.epoch, "weights": digest.hexdigest()}
 
-    def _training_relevance(self) -> npt.NDArray[np.float64]:
-        """Return gains, or gains over the ideal DCG, with which the sum of expected metrics is the sum of NDCG.
+    def _training_metric(self) -> LabelledMetric:
+        """Return the metric of the training data, that of gains over the ideal DCG for NDCG.
 
         Disparity is proportional to the square of merit and decreases with the number of documents. Merit is scaled so
         that the mean disparity of the training queries at equal scores is 1, which suits the step length of NDCG.
         """
         train = self.splits["train"]
-        relevance: npt.NDArray[np.float64] = plr.gains(train.labels)
-        ideal = plr.ideal_dcg(relevance, self._rank_weights, offsets=train.offsets)
-        if not ideal.sum() > 0:
+        name: Any = self.config.metric
+        metric = labelled_metric(
+            name, train.labels, train.offsets, cutoff=self.config.cutoff, gain=plr.gains, max_label=self._highest
+        )
+        if not (train.labels > 0.0).any():
             raise ValueError(f"labels of {train.name} must include a relevant document (above 0)")
-        if self.config.objective == DCG:
-            return relevance
+        if self.config.objective == DCG or name != "ndcg":
+            return metric
+        relevance, rank_weights = metric.relevance, metric.rank_weights
+        ideal = plr.ideal_dcg(relevance, rank_weights, offsets=train.offsets)
         if self.config.normalization == "dataset":
             ideal = np.full(train.n_queries, ideal.mean())
         relevance /= np.repeat(np.where(ideal > 0, ideal, 1.0), train.list_lengths)
         if self.config.objective == DISPARITY:
-            equal = plr.exposure(np.zeros(train.n_docs), self._rank_weights, offsets=train.offsets)
+            equal = plr.exposure(np.zeros(train.n_docs), rank_weights, offsets=train.offsets)
             mean = fairness.disparity(equal, relevance, offsets=train.offsets)[0].mean()
             relevance /= np.sqrt(mean) if mean > 0 else 1.0
-        return relevance
+        return metric
 
     def _query_order(self) -> npt.NDArray[np.int64]:
         key = self._key(ORDER, self.progress.epoch)
@@ -307,14 +315,13 @@ class TrainingRun:
             "rng": self._key(SAMPLING, progress.epoch, self.batch),
             "n_threads": self.n_threads,
         }
-        relevance = self._relevance[rows]
+        metric = self._metric.of_documents(rows)
         if config.objective == DISPARITY:
             ascent = -fairness.disparity_gradient(
-                values, relevance, self._rank_weights, **settings | {"method": self.method}
+                values, metric.relevance, metric.rank_weights, **settings | {"method": self.method}
             )[1]
         else:
-            labels = train.labels[rows]
-            ascent = gradient(self.method, values, relevance, self._rank_weights, labels=labels, **settings)
+            ascent = gradient(self.method, values, metric, labels=train.labels[rows], **settings)
         after = time.perf_counter()
         self._optimizer.ascend(scores, ascent, self.ranks)
         self.batch += 1

@@ -121,3 +121,49 @@ def test_refusals(call, error, message):
     """Mutant of each: the check left out."""
     with pytest.raises(error, match=message):
         call()
+
+
+@pytest.mark.parametrize("metric", ["dcg", "precision", "mrr", "err", "success", "ap"])
+def test_metrics_by_their_names(metric, monkeypatch):
+    """Steps ascend the expectation that the loss of PyTorch descends, and the best epoch is chosen by it.
+
+    Mutants: NDCG for the metric in either; documents of other queries; the highest label of the batch.
+    """
+    from plrank_fast.boosting import RankingMetric
+    from plrank_fast.torch import plackett_luce_loss, torch
+    from plrank_fast.training import trainer
+
+    steps, plain = [], trainer.gradient
+    scale = {"max_label": float(DATA.labels.max())} if metric == "err" else {}
+
+    def recorded(method, scores, of_labels, **settings):
+        steps.append((scores, plain(method, scores, of_labels, **settings), settings))
+        return steps[-1][1]
+
+    monkeypatch.setattr(trainer, "gradient", recorded)
+    model = train(DATA, metric=metric, cutoff=5, batch_queries=8, method="exact")
+    assert len(steps) == 12
+    for values, ascent, settings in steps[:3]:
+        scores = torch.tensor(values, requires_grad=True)
+        options = {"metric": metric, "cutoff": 5, "method": "exact", "reduction": "sum", **scale}
+        plackett_luce_loss(scores, settings["labels"], settings["offsets"], **options).backward()
+        np.testing.assert_allclose(ascent, -scores.grad.numpy(), atol=1e-5)
+    key = f"expected_{metric}"
+    assert model.epoch == max(range(4), key=lambda epoch: (model.history[epoch][key], epoch))
+    held_out = DATA[ROWS]
+    for expected, name in ((True, key), (False, metric)):
+        judge = RankingMetric(metric=metric, cutoff=5, expected=expected, rtol=1e-8, **scale)
+        value = judge.evaluate(
+            model.predict(held_out.features, offsets=held_out.offsets), held_out.labels, held_out.offsets
+        )
+        assert model.history[model.epoch][name] == pytest.approx(value, abs=1e-5)
+
+
+def test_metric_of_a_loss_chooses_the_epoch():
+    """By the ranking by score. Mutants: NDCG; the expectation."""
+    model = train(DATA, method="list_mle", metric="mrr", cutoff=3)
+    assert model.epoch == max(range(4), key=lambda epoch: (model.history[epoch]["mrr"], epoch))
+    with pytest.raises(ValueError, match="objective must be 'query' with metric='mrr', got 'dataset'"):
+        train(DATA, metric="mrr", objective="dataset")
+    with pytest.raises(ValueError, match="method must be 'exact' or 'auto' with metric='ap', got 'pl_rank_3'"):
+        train(DATA, metric="ap", method="pl_rank_3")
