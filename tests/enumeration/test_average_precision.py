@@ -52,9 +52,10 @@ class TestReference:
 class TestEnumeration:
     """All D! rankings at rtol = 1e-10.
 
-    Mutants: a relevant document counts those before it twice, or not itself; theta_K not taken off where every item is
-    placed; the relevant items that left before a panel not counted; each of the terms of ``divide_precision_upwards``
-    and ``divide_precision_downwards`` left out; a quartet with relevant and irrelevant items.
+    Mutants: a product of four factors without the items' own gains, or without those of pairs; theta_K taken off for
+    another number of relevant documents where every item is placed; the relevant items that left before a panel not
+    counted; terms of ``divide_precision_upwards`` and ``divide_precision_downwards`` left out; theta_(m+1) left out of
+    the series.
     """
 
     @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
@@ -76,8 +77,8 @@ class TestBound:
     def test_seeded_sweep(self):
         """Random problems at coarse tolerances against one of 1e-10, which other tests hold to references.
 
-        Mutants: a thousandth of the bound of what is lost at the end; of the bound at complex times, a thousandth of
-        the moves; nodes planned for a norm a hundred times as large, and no second attempt.
+        Mutants: the differences of the bounds at complex times a thousandth of what they are, which takes errors of
+        the value to 17 times their bound; the first R rank weights, which bound what is lost at the end, a hundredth.
         """
         rng, worst = np.random.default_rng(7), np.zeros(3)
         for i in range(4000):
@@ -95,8 +96,8 @@ class TestBound:
     def test_trapezoid(self, regime):
         """Lists by division, series and power sums, bands and panels; few relevant documents and many.
 
-        Mutants: H or G of the small items left out; the factor i of P in their power sums, or in the series; the series
-        of relevant items for irrelevant ones.
+        Mutants: the counts of small items left out of H; the term with i P left out of their G; the wrong power of z in
+        a product of four factors.
         """
         rng = np.random.default_rng(REGIMES.index(regime))
         for n_docs, cutoff in [(9, 4), (24, 10), (40, 33), (40, 40), (60, 3), (60, 1)]:
@@ -113,8 +114,8 @@ class TestBound:
     def test_compressed_lists(self, n_docs, cutoff, spread, share):
         """Light documents of long lists are interpolated.
 
-        Mutants: proxies that count by ``rho_mass``, with its factor w; irrelevant documents that get the derivative of
-        relevant ones.
+        Mutants: proxies that count by ``rho_mass``, with its factor w; relevant documents that get the derivative of
+        irrelevant ones.
         """
         rng = np.random.default_rng([n_docs, cutoff])
         scores, relevance = spread * rng.normal(size=n_docs), relevant_documents(rng, n_docs, share)
