@@ -227,14 +227,14 @@ def expectations(
         outputs = (None, None) if out is None else validation.output_pair(out, (checked.n_items,))
         diagonal = zeros(checked.n_items)
         call.query.hessian = <double *>data_of(diagonal)
-        call.query.gradient = checked.result(checked.n_items, None)
+        call.query.gradient = checked.result(checked.n_items)
     elif value:
         n_results = checked.n_queries
         out = checked_output(out, n_results)
-        call.value = checked.result(n_results, out)
+        call.value = checked.result(n_results)
     else:
         out = checked_output(out, n_results)
-        call.query.gradient = checked.result(n_results, out)
+        call.query.gradient = checked.result(n_results)
     if value and gradient:
         slopes = zeros(checked.n_items)
         call.query.gradient = <double *>data_of(slopes)

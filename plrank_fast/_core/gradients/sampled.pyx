@@ -490,7 +490,7 @@ def estimate(
         draw_key(rng, key)
     else:
         validation.check_random_state(rng)
-    call.out = checked.result(n_results, None if with_hessian else out)
+    call.out = checked.result(n_results)
     if with_hessian:
         diagonal = zeros(n_results)
         call.hessian = <double *>data_of(diagonal)

@@ -603,7 +603,7 @@ def stochastic_rank(
     n_threads = checked_threads(n_threads)
     out = checked_output(out, checked.n_items)
     draw_key(rng, key)
-    call.out = checked.result(checked.n_items, out)
+    call.out = checked.result(checked.n_items)
     if checked.queries.n_ranks > 0:
         call.queries = checked.queries
         batch = new_batch(checked.queries.offsets, checked.n_queries)

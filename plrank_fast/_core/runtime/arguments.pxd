@@ -22,13 +22,12 @@ cdef class CheckedBatch:
     cdef tuple _arrays               # by ``validation``
     cdef object _result
     cdef double *_values             # of the result
-    cdef double *_scratch            # with these values, if the caller gave ``out``
 
     cdef bint read_plain(
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads) except -1
     cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1
     cdef bint measure(self) noexcept
-    cdef double *result(self, intp_t n_values, object out) except NULL
+    cdef double *result(self, intp_t n_values) except NULL
     cdef object delivered(self, intp_t n_values, object out)
     cdef object offsets_array(self)
     cdef object relevance_array(self)

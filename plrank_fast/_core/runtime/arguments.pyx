@@ -212,7 +212,6 @@ cdef class CheckedBatch:
 
     def __dealloc__(self):
         free(self._copies)
-        free(self._scratch)
 
     cdef bint read_plain(
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads
@@ -310,21 +309,16 @@ cdef class CheckedBatch:
         self.queries.n_ranks = min(self.queries.n_ranks, self.longest)
         return shortest == 0 and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
 
-    cdef double *result(self, intp_t n_values, object out) except NULL:
-        """Return memory for the result of a call: a new array, or what is copied to ``out`` in the end.
+    cdef double *result(self, intp_t n_values) except NULL:
+        """Return the memory of a new array for the result of a call.
 
         The result of a query of several items is not set: whichever thread computes it is the first to touch it. That
         of a single item, which most functions skip, is 0, and so is everything if no rank counts.
         """
         cdef const int64_t *offsets = self.queries.offsets
         cdef intp_t q
-        if out is None:
-            self._result = EMPTY(n_values)
-            self._values = <double *>data_of(self._result)
-        else:
-            self._values = self._scratch = <double *>malloc((n_values + 1) * sizeof(double))
-            if self._scratch == NULL:
-                raise MemoryError(f"could not allocate {n_values * sizeof(double)} bytes for results")
+        self._result = EMPTY(n_values)
+        self._values = <double *>data_of(self._result)
         if n_values == self.n_queries or self.queries.n_ranks == 0:
             memset(self._values, 0, n_values * sizeof(double))
             return self._values
@@ -344,9 +338,7 @@ cdef class CheckedBatch:
         if length == n_values:
             run_ranges(copy_results, &results, n_values, 0.5, self.n_threads)
         else:  # not contiguous
-            array = EMPTY(n_values)
-            memcpy(data_of(array), self._values, n_values * sizeof(double))
-            COPYTO(out, array)
+            COPYTO(out, self._result)
         return out
 
     cdef object offsets_array(self):
