@@ -27,7 +27,7 @@ array([0.689, 0.631])
 - rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
-- ``rewards``: expected reciprocal rank, ERR, success and alpha-NDCG of a policy, or any other reward of rankings;
+- ``rewards``: the expectation of alpha-NDCG of a policy, or of any other reward of rankings, by samples;
 - ``off_policy``: values of a policy and their gradients from rankings that another policy has shown, clicks;
 - ``train`` a network, to score documents with; ``load_model`` reads one that was saved;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;

@@ -1,9 +1,10 @@
-"""Rewards of whole rankings that are not sums over ranks, and the expected value of any reward under a policy.
+"""Rewards of whole rankings that only samples can average, and the expected value of any reward under a policy.
 
-Each function here makes a reward: a callable that takes a block of rankings, (n, K) or (n_queries, n, K), and returns
-one number for each. ``expected_reward`` estimates its mean over rankings drawn from a policy, with a standard error,
-and ``policy_gradient(scores, reward=..., baseline=True)`` the gradient of the mean. The ``cutoff`` of these two decides
-how many ranks count. Any other function of rankings can take the place of these rewards.
+A reward is a callable that takes a block of rankings, (n, K) or (n_queries, n, K), and returns one number for each;
+``alpha_ndcg`` makes one. ``expected_reward`` estimates its mean over rankings drawn from a policy, with a standard
+error, and ``policy_gradient(scores, reward=..., baseline=True)`` the gradient of the mean. The ``cutoff`` of these two
+decides how many ranks count. Reciprocal rank, ERR, success and average precision have exact expectations (``stop`` of
+``expected_metric``, and ``expected_average_precision``).
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
-from plrank_fast.rank_weights import dcg_weights, satisfaction
+from plrank_fast.rank_weights import dcg_weights
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
 
@@ -66,97 +67,6 @@ class RankingReward:
         rows = np.concatenate([self.of_documents, np.zeros((1, self.of_documents.shape[1]))])  # -1 finds the last one
         result = self.worth(rows[documents])
         return result if self.batch else result[0]
-
-
-def _relevant(relevance: ArrayLike) -> FloatArray:
-    return (validation.real_array(relevance, "relevance") > 0.0).astype(np.float64)[:, np.newaxis]
-
-
-@validation.hinted
-def reciprocal_rank(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward: one over the rank of the first relevant document, 0 if none is placed.
-
-    Parameters
-    ----------
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-
-    Returns
-    -------
-    RankingReward
-
-    Examples
-    --------
-    >>> from plrank_fast import rewards
-    >>> rewards.reciprocal_rank([0, 1, 1])([[0, 1, 2], [2, 0, 1], [0, -1, -1]])
-    array([0.5, 1. , 0. ])
-    """
-
-    def worth(values: FloatArray) -> FloatArray:
-        reciprocal_ranks = 1.0 / np.arange(1, values.shape[2] + 1)
-        return np.max(values[..., 0] * reciprocal_ranks, axis=2, initial=0.0)
-
-    return RankingReward(_relevant(relevance), offsets, worth)
-
-
-@validation.hinted
-def success(relevance: ArrayLike, *, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward: 1 if a relevant document is placed, else 0.
-
-    Parameters
-    ----------
-    relevance : array_like, shape (n_docs,)
-        Documents above 0 are relevant.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-
-    Returns
-    -------
-    RankingReward
-
-    Examples
-    --------
-    >>> from plrank_fast import rewards
-    >>> rewards.success([0, 1, 1])([[0, 1], [0, -1]])
-    array([1., 0.])
-    """
-    return RankingReward(_relevant(relevance), offsets, lambda values: values[..., 0].max(axis=2, initial=0.0))
-
-
-@validation.hinted
-def err(labels: ArrayLike, *, max_label: float | None = None, offsets: ArrayLike | None = None) -> RankingReward:
-    """Make a reward: the expected reciprocal rank of the document that satisfies a user (see ``plrank_fast.err``).
-
-    Parameters
-    ----------
-    labels : array_like, shape (n_docs,)
-        Grades, at least 0, and not gains, which are computed here.
-    max_label : float, optional
-        Highest grade of the scale; the highest in ``labels`` by default.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-
-    Returns
-    -------
-    RankingReward
-
-    Examples
-    --------
-    >>> from plrank_fast import rewards
-    >>> rewards.err([0, 1, 2])([[0, 1, 2]])
-    array([0.3125])
-    """
-    chances = satisfaction(labels, max_label)
-
-    def worth(values: FloatArray) -> FloatArray:
-        satisfied = values[..., 0]
-        reached = np.ones_like(satisfied)
-        reached[:, :, 1:] = np.cumprod(1.0 - satisfied[:, :, :-1], axis=2)
-        return np.sum(satisfied * reached / np.arange(1, satisfied.shape[2] + 1), axis=2)
-
-    return RankingReward(chances[:, np.newaxis], offsets, worth)
 
 
 @validation.hinted
@@ -279,9 +189,9 @@ def expected_reward(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> reward = plr.rewards.reciprocal_rank([0, 1, 0])
+    >>> reward = plr.rewards.alpha_ndcg([[0], [1], [0]])
     >>> value, error = plr.rewards.expected_reward([0.0, 0.0, 0.0], reward, n_samples=4000, rng=0)
-    >>> bool(abs(value[0] - 11 / 18) < 4 * error[0] < 0.02)
+    >>> bool(abs(value[0] - plr.dcg_weights(3).mean()) < 4 * error[0] < 0.02)
     True
     >>> gradient = plr.policy_gradient([0.0, 0.0, 0.0], reward=reward, baseline=True, rng=0)
     >>> bool(gradient[1] > 0)

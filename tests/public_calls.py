@@ -242,11 +242,6 @@ OTHERS = {
     "pseudo_inverse": logged(off_policy.pseudo_inverse),
     "item_propensities": item_propensities,
     "ranking_propensities": ranking_propensities,
-    "expected_reward reciprocal_rank": rewarded(
-        lambda labels, offsets: rewards.reciprocal_rank(labels, offsets=offsets)
-    ),
-    "expected_reward success": rewarded(lambda labels, offsets: rewards.success(labels, offsets=offsets)),
-    "expected_reward err": rewarded(lambda labels, offsets: rewards.err(labels, max_label=4, offsets=offsets)),
     "expected_reward alpha_ndcg": rewarded(
         lambda labels, offsets: rewards.alpha_ndcg((labels[:, np.newaxis] > np.arange(3)) * 1.0, offsets=offsets)
     ),

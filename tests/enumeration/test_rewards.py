@@ -192,7 +192,7 @@ LOG = {"rankings": [[0, 1, 2], [2, 0, 1]], "rewards": [1.0, 0.0]}
 
 
 def test_shown_in_short():
-    reward = plr.rewards.reciprocal_rank([1.0, 0.0, 2.0], offsets=[0, 1, 3])
+    reward = plr.rewards.alpha_ndcg([[1.0], [0.0], [2.0]], offsets=[0, 1, 3])
     assert repr(reward) == "RankingReward(n_docs=3, n_queries=2)"
 
 

@@ -26,7 +26,7 @@ CALLS = {**public_calls.BATCHES, **public_calls.OTHERS}
 LIMITS = r"must be 0 or have a largest magnitude from 2\*\*-200 to 2\*\*200"
 OF_LABELS = LIMITS + "|^labels must be from 0 to 200|scores and labels lead to a result beyond the largest double"
 GRADED = {name for name in CALLS if name.split()[0] in ("err", *losses.__all__)}  # no power of the labels
-GRADED |= {"expected_reward err", "expected_reward alpha_ndcg"}
+GRADED |= {"expected_reward alpha_ndcg"}
 
 
 def called(name, changed, size):
