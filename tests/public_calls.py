@@ -38,8 +38,8 @@ def of_each_ranking(numbers):
 
 
 def chances_to_stop(values):
-    """Some 0, some 1, others between."""
-    return np.clip(values["labels"] - 0.5, 0.0, 1.0)
+    """Some 0, some 1, others between, of labels times any power of two."""
+    return np.where(values["labels"] == 0.0, 0.0, np.clip(1.5 - np.frexp(values["labels"])[0], 0.0, 1.0))
 
 
 def ones_of_queries(values):
