@@ -91,7 +91,7 @@ GIVEN = {
     "stop": LABELS / 2,
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
-    "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr",
+    "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr", "n_queries": 2,
     "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}}, "qrels": {"0": {"0": 1, "1": 0, "2": 2}},
 }  # fmt: skip
 METRICS = (
@@ -195,7 +195,7 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     """
     parameters = parameters_of(function)
     parameters.pop("sampled_inv_rankings", None)  # neither needed nor looked at
-    needed = {"n_samples"} if "sigir22" in where else set()
+    needed = {"n_samples"} if "sigir22" in where else {"n_queries"}  # thousands of which would be drawn
     plain = {name: GIVEN[name] for name, each in parameters.items() if each.default is each.empty or name in needed}
     before = {name: value.copy() for name, value in plain.items() if isinstance(value, np.ndarray)}
     result = function(**plain)
