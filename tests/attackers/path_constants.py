@@ -56,9 +56,9 @@ CONSTANTS = (
     Constant(f"{_EXACT}/exponential_law.h", ".gap = ", "7.0", "2.0", "200.0"),
     Constant(f"{_EXACT}/arrival_polynomials.h", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
     Constant(f"{_EXACT}/arrival_polynomials.h", "#define BANDED_FROM ", "32", "1", "1000000", " "),
-    Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "16384", "512", "1099511627776"),
+    Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "8192", "512", "1099511627776"),
     Constant(f"{_EXACT}/panel_integrals.h", "#define QUARTETS_OF_BLOCK ", "64", "1", "1099511627776"),
-    Constant(f"{_EXACT}/exact_panel.h", "#define MOST_SIDE_BY_SIDE ", "8", "1", "64", " /*"),
+    Constant(f"{_EXACT}/exact_panel.h", "#define MOST_SIDE_BY_SIDE ", "16", "1", "64", " /*"),
     Constant(f"{_EXACT}/moment_compression.h", "#define COMPRESSED_FROM ", "220", "1", "100000000", " "),
     # what a method is chosen by
     Constant("_methods/cost_model.py", "WORTH_OF_EXACTNESS = ", "8.0", "0.0", "1e18"),

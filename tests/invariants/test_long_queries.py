@@ -35,7 +35,7 @@ def value(cutoff):
     )
 
 
-# A list and a call for each way through the kernel. Blocks are of 64 quartets of items or of 16384 items of the list.
+# A list and a call for each way through the kernel. Blocks are of 64 quartets of items or of 8192 items of the list.
 CALLS = {
     "one panel": (listed(700), exact(60)),
     "checked entry by entry": (listed(600, 4.0), exact(600)),

@@ -77,19 +77,53 @@ static void fill_long_histogram(exact_problem *problem)
     set_histogram(problem->histogram, bins, query->stop ? stops : NULL, used);
 }
 
-/* Take these heavier items, and those at which readers may stop, one by one into the panel. */
-static void take_heavy(exact_problem *problem, int first_octave)
+/* Return whether an item is one of these heavier ones, or readers may stop there. */
+PLR_INLINE int is_heavy(const double *w, double heaviest, const double *stop, intptr_t j)
 {
-    const exact_query *query = problem->query;
-    const double heaviest_of_octave = ldexp(1, 1 - first_octave), *w = problem->f;
+    return (w[j] >= heaviest) | stops_at(stop, j);
+}
+
+static void count_heavy_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const item_range items = block_of_list(problem->query->D, block);
+    const double *w = problem->f, *stop = problem->query->stop, heaviest = problem->polynomials->heaviest;
     intptr_t n = 0;
-    for (intptr_t j = 0; j < query->D; j++) {
-        if (w[j] < heaviest_of_octave && !stops_at(query->stop, j))
+    for (intptr_t j = items.begin; j < items.end; j++)
+        n += is_heavy(w, heaviest, stop, j);
+    problem->of_block[block] = (block_sums){{(double)n}};
+    (void)thread;
+}
+
+/* Take these items of a block, from the place in the panel that is in of_block. */
+static void take_heavy_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const item_range items = block_of_list(problem->query->D, block);
+    const double *w = problem->f, *stop = problem->query->stop, heaviest = problem->polynomials->heaviest;
+    intptr_t n = (intptr_t)problem->of_block[block].sum[0];
+    for (intptr_t j = items.begin; j < items.end; j++) {
+        if (!is_heavy(w, heaviest, stop, j))
             continue;
         problem->query_item[n] = j;
         problem->w[n] = w[j];
-        problem->rho[n++] = query->relevance[j] - problem->common;
+        problem->rho[n++] = problem->query->relevance[j] - problem->common;
     }
+    (void)thread;
+}
+
+/* Take the items that are heavier than those of the octave one by one into the panel. */
+static void take_heavy(exact_problem *problem, int first_octave)
+{
+    double before = 0;
+    problem->polynomials->heaviest = ldexp(1, 1 - first_octave);
+    pass_over_list(problem, count_heavy_of_block);
+    for (intptr_t block = 0; block < blocks_of_list(problem->query->D); block++) {
+        const double here = problem->of_block[block].sum[0];
+        problem->of_block[block].sum[0] = before;
+        before += here;
+    }
+    pass_over_list(problem, take_heavy_of_block);
 }
 
 /* Add the derivatives at the proxies to a block of the items that they replace. */
@@ -144,7 +178,7 @@ static int integrate_compressed(exact_problem *problem)
     const intptr_t heavy_items = count_heavy(problem, first_octave), n = heavy_items + problem->stopping;
     if (heavy_items > D / 4)
         return 0;
-    lay_out_panel(problem, n);
+    change_panel(problem, n);
     take_heavy(problem, first_octave);
     set_ranks(problem, D, 0, K, p->plan->accuracy);
     order_panel(problem, n);
@@ -160,7 +194,7 @@ static int integrate_compressed(exact_problem *problem)
         return_from_proxies(problem, p->sums.proxy_hessian, query->hessian);
     p->proxies.count = 0;
     p->proxies.weight = 0;
-    lay_out_panel(problem, D);
+    change_panel(problem, D);
     return 1;
 }
 

@@ -8,7 +8,7 @@
 #include "gradients/exact/list_blocks.h"
 
 #define SHARE_OF_SERIES 0.01 /* of the error bound: truncated series and rounding */
-#define LONGEST_SIDE_BY_SIDE ((intptr_t)1 << 17) /* items; each node workspace takes at least 64 bytes an item */
+#define ITEMS_SIDE_BY_SIDE ((intptr_t)1 << 20) /* in all node workspaces, which take at least 64 bytes an item */
 
 typedef struct {
     double least, most;
@@ -44,7 +44,7 @@ typedef struct {
     int plans;                    /* number of plans in this attempt */
 
     intptr_t longest, most_ranks; /* that the workspace has room for */
-    char *room;                   /* memory of the arrays that are as long as a panel */
+    char *room, *end;             /* memory of the arrays that are as long as a panel */
     parallel_loop loop_of_panel;  /* the query's loop, with at most as many threads as there are of these: */
     node_workspace side_by_side[MOST_SIDE_BY_SIDE];
     block_sums *of_block;         /* sums of a pass over the list */
@@ -205,28 +205,35 @@ static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficie
     kept->sums = carve_vectors(memory, problem->loop_of_panel.n_threads * kept->most_sums);
 }
 
-/* Lay out the arrays that are as long as a panel again, for panels of up to n of the D items, so that the used memory
- * is contiguous. Returns its end. */
-static char *lay_out_panel(exact_problem *problem, intptr_t n)
+/* Lay out the arrays that are as long as a panel, for panels of up to n of the D items, so that the used memory is
+ * contiguous. Returns its end. */
+static char *lay_out_panel(exact_problem *problem, intptr_t n, int n_threads)
 {
     char *memory = problem->room;
+    problem->loop_of_panel.n_threads = n_threads;
     const size_t items = n + 2 * PLR_LANES + QUARTET;
     const size_t coefficients = most_coefficients(problem->longest, problem->most_ranks) + 2 * MARGIN;
     lay_out_items(problem, &memory, items);
     lay_out_sums(problem, &memory, items);
-    for (int i = 0; i < problem->loop_of_panel.n_threads; i++)
+    for (int i = 0; i < n_threads; i++)
         lay_out_nodes(problem, problem->side_by_side + i, &memory, items, coefficients);
     if (problem->query->probabilities)
         lay_out_kept(problem, &memory, coefficients);
     return memory;
 }
 
-/* Limit the threads that work on a panel, because each needs its own memory, a lot of it for a long panel. */
-static parallel_loop loop_with_room(parallel_loop loop, intptr_t D)
+static int most_threads(const exact_problem *problem)
 {
-    const int wanted = threads_of(&loop), most = D <= LONGEST_SIDE_BY_SIDE ? MOST_SIDE_BY_SIDE : 1;
-    loop.n_threads = wanted < most ? wanted : most;
-    return loop;
+    const int wanted = threads_of(&problem->query->loop);
+    return wanted < MOST_SIDE_BY_SIDE ? wanted : MOST_SIDE_BY_SIDE;
+}
+
+/* Lay them out again for as many of the threads as there is room for: each needs its own memory. */
+static void change_panel(exact_problem *problem, intptr_t n)
+{
+    int n_threads = most_threads(problem);
+    while (lay_out_panel(problem, n, n_threads) > problem->end && n_threads > 1)
+        n_threads--;
 }
 
 /* Lay out the workspace of a query in `memory` (on a cache line); clear all other members. Returns the size of the
@@ -239,7 +246,7 @@ static size_t lay_out_problem(exact_problem *problem, exact_query *query, char *
     problem->query = query;
     problem->longest = D;
     problem->most_ranks = K;
-    problem->loop_of_panel = loop_with_room(query->loop, D);
+    problem->loop_of_panel = query->loop;
     problem->panel.query = query;
     problem->panel.wanted = integrands_wanted(query);
     problem->panel.cancellation = &query->cancellation;
@@ -253,7 +260,10 @@ static size_t lay_out_problem(exact_problem *problem, exact_query *query, char *
     problem->of_block = carve(&memory, blocks_of_list(D) * sizeof(block_sums));
     problem->f = carve_reals(&memory, D + 2 * PLR_LANES);
     problem->room = memory;
-    return lay_out_panel(problem, D) - start;
+    const intptr_t room = ITEMS_SIDE_BY_SIDE / (D + 1);
+    const int wanted = most_threads(problem);
+    problem->end = lay_out_panel(problem, D, room < 1 ? 1 : room < wanted ? (int)room : wanted);
+    return problem->end - start;
 }
 
 static void run_nothing(const parallel_loop *loop, loop_body body, void *argument, intptr_t n)

@@ -95,13 +95,13 @@ PLR_INLINE void add_to_proxy(proxy_sums *sums, lanes plain, lanes relevant)
     sums->relevant += relevant;
 }
 
-/* Add the derivatives of the items of each proxy, over their weight: plain + rho relevant; the Hessian diagonal
- * likewise. */
-PLR_INLINE void add_proxies(panel *p, const node_vector *node, const integrands wanted)
+/* Add the derivatives of the items of proxies [begin, end), over their weight: plain + rho relevant; the Hessian
+ * diagonal likewise. */
+PLR_INLINE void add_proxies(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const integrands wanted)
 {
     const node_sums *sums = &p->sums;
     const lanes t = node->factor, dt = node->weight;
-    for (intptr_t j = 0; j < p->proxies.count; j += QUARTET) {
+    for (intptr_t j = begin; j < end; j += QUARTET) {
         const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at->proxy_odds + j));
         lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET], plain[QUARTET], unused[QUARTET];
         for (int n = 0; n < QUARTET; n++)

@@ -5,7 +5,7 @@
 
 #include "gradients/exact/exact_query.h"
 
-#define ITEMS_OF_BLOCK 16384
+#define ITEMS_OF_BLOCK 8192
 
 /* Items [begin, end). */
 typedef struct {

@@ -228,7 +228,6 @@ PLR_INLINE moments through_proxies(const double *value)
 static void interpolate_proxies(const proxy_items *proxies, const double *zeroth, const double *first, proxy_polynomials
                                 *polynomials)
 {
-    polynomials->heaviest = ldexp(1, 1 - proxies->first_octave);
     for (int octave = 0; octave < proxies->first_octave; octave++)
         polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
     for (int octave = proxies->first_octave; octave < OCTAVES; octave++) {

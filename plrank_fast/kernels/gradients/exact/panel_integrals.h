@@ -62,22 +62,18 @@ static node_vector prepare_nodes(panel *p, int i)
     return here;
 }
 
-/* Threads share blocks of quartets. */
+/* Threads share blocks of quartets, and of as many proxies. */
 #define QUARTETS_OF_BLOCK 64
 
-static intptr_t blocks_of_quartets(const panel *p)
+static intptr_t blocks_of(intptr_t n)
 {
-    return (p->items.quartets + QUARTETS_OF_BLOCK - 1) / QUARTETS_OF_BLOCK;
+    return (n + QUARTETS_OF_BLOCK - 1) / QUARTETS_OF_BLOCK;
 }
 
-/* Add the integrands of a block of quartets at the nodes. */
-static void add_block(panel *p, node_vector here, intptr_t block)
+/* Add the integrands of quartets [begin, end) at the nodes. */
+static void add_quartets(panel *p, node_vector here, intptr_t begin, intptr_t end)
 {
     const int law = p->plan->map.law;
-    const intptr_t begin = block * QUARTETS_OF_BLOCK, next = begin + QUARTETS_OF_BLOCK;
-    const intptr_t end = next < p->items.quartets ? next : p->items.quartets;
-    if (here.low >= p->ranks.K || p->wanted == VALUE_ALONE)
-        return;
     if (p->wanted == PRODUCT)
         add_product(p, &here, begin, end);
     else if (p->wanted == PRECISION)
@@ -88,16 +84,21 @@ static void add_block(panel *p, node_vector here, intptr_t block)
         FOR_LAW(law, add_items(p, &here, begin, end, GRADIENT, LAW))
 }
 
-/* Add the parts outside of all blocks: the metric itself, and proxies. */
-static void add_rest(panel *p, node_vector here)
+/* Add those of a block, first of quartets, then of proxies. */
+static void add_block(panel *p, node_vector here, intptr_t block)
 {
-    p->sums.value += here.value * here.weight;
-    if (p->proxies.count == 0 || here.low >= p->ranks.K || p->wanted == VALUE_ALONE)
+    const intptr_t of_quartets = blocks_of(p->items.quartets), last = block < of_quartets ? p->items.quartets
+                                                                                           : p->proxies.count;
+    const intptr_t begin = QUARTETS_OF_BLOCK * (block < of_quartets ? block : block - of_quartets);
+    const intptr_t end = begin + QUARTETS_OF_BLOCK < last ? begin + QUARTETS_OF_BLOCK : last;
+    if (here.low >= p->ranks.K || p->wanted == VALUE_ALONE)
         return;
-    if (p->wanted == HESSIAN)
-        add_proxies(p, &here, HESSIAN);
+    if (block < of_quartets)
+        add_quartets(p, here, begin, end);
+    else if (p->wanted == HESSIAN)
+        add_proxies(p, &here, begin, end, HESSIAN);
     else
-        add_proxies(p, &here, GRADIENT);
+        add_proxies(p, &here, begin, end, GRADIENT);
 }
 
 /* Vectors of nodes that threads evaluate at the same time: first each vector by itself, then each block of quartets at
@@ -144,11 +145,9 @@ static void add_nodes(panel *p)
         run_loop(p->loop, prepare_side_by_side, &nodes, nodes.vectors);
         if (p->cancellation->requested)
             return;
-        for (int v = 0; v < nodes.vectors; v++) {
-            p->at = p->side_by_side + v;
-            add_rest(p, nodes.node[v]);
-        }
-        run_loop(p->loop, add_side_by_side, &nodes, blocks_of_quartets(p));
+        for (int v = 0; v < nodes.vectors; v++)
+            p->sums.value += nodes.node[v].value * nodes.node[v].weight;
+        run_loop(p->loop, add_side_by_side, &nodes, blocks_of(p->items.quartets) + blocks_of(p->proxies.count));
     }
 }
 
