@@ -55,7 +55,7 @@ class TestEnumeration:
     Mutants: a product of four factors without the items' own gains, or without those of pairs; theta_K taken off for
     another number of relevant documents where every item is placed; the relevant items that left before a panel not
     counted; terms of ``divide_precision_upwards`` and ``divide_precision_downwards`` left out; theta_(m+1) left out of
-    the series.
+    the series; a quartet with relevant and irrelevant items; B in place of G for irrelevant ones.
     """
 
     @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
@@ -126,7 +126,7 @@ class TestBound:
 
 class TestKnownValues:
     def test_one_relevant_document(self):
-        """Average precision is then the reciprocal rank, a sum over ranks. Mutant: divided by 1 + R."""
+        """Average precision is then the reciprocal rank, a sum over ranks. Mutant: rank weights over R + 1."""
         rng = np.random.default_rng(1)
         for n_docs, cutoff in [(2, 1), (7, 3), (30, 30), (400, 10)]:
             scores, relevance = rng.normal(size=n_docs), np.eye(n_docs)[n_docs // 2]
@@ -149,7 +149,7 @@ class TestKnownValues:
         assert not gradient.any()
 
     def test_all_but_one(self):
-        """With K = D - 1, of two documents one is relevant at a time. Mutant: the last rank counts all the same."""
+        """One of two documents counts, the only one that is placed: its probability to be first."""
         scores = np.array([0.3, -0.4])
         value = plr.expected_average_precision(scores, [1.0, 0.0], 1, rtol=1e-10)[0]
         assert value == pytest.approx(1 / (1 + np.exp(-0.7)), abs=1e-10)
@@ -172,7 +172,7 @@ class TestKnownValues:
 
 class TestInvariants:
     def test_sum_and_shift(self):
-        """Mutants: the value's derivative left out for irrelevant documents; scores not relative to the highest."""
+        """The entries sum to 0, a constant added to all scores changes nothing, and relevant documents are to rise."""
         rng = np.random.default_rng(4)
         for n_docs, cutoff in [(5, 3), (30, 30), (300, 10), (3000, 5)]:
             scores, relevance = rng.normal(size=n_docs), (rng.random(n_docs) < 0.2) * 1.0
