@@ -94,7 +94,7 @@ class BoostingObjective(Workers):
         Gain of a label in "ndcg" and "dcg": 2**label - 1, the label itself, or a function from all labels to as many
         gains.
     max_label : float, optional
-        Highest grade of the scale in "err"; the highest of the labels by default.
+        Highest grade of the scale in "err"; by default the highest of the labels, of each worker if there are several.
     normalize : {"query", "dataset"}
         "query": each query's DCG over its ideal. "dataset": "ndcg" is DCG, which weights queries by their ideal DCG.
         Queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
@@ -326,7 +326,7 @@ class RankingMetric(Workers):
         Gain of a label in "ndcg" and "dcg": 2**label - 1, the label itself, or a function from all labels to as many
         gains.
     max_label : float, optional
-        Highest grade of the scale in "err"; the highest of the labels by default.
+        Highest grade of the scale in "err"; by default the highest of the labels, of each worker if there are several.
     expected : bool
         False: the metric of the ranking by descending score, equal scores in the order of the file. True: its
         expectation over rankings drawn from Plackett-Luce, which is what training optimises.
