@@ -38,7 +38,7 @@ from plrank_fast._core.runtime.arguments cimport (
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of
-from plrank_fast._core.runtime.layout cimport aligned, bytes_of, state_at
+from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
@@ -144,16 +144,21 @@ cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_
         move_to_totals(estimator, estimate)
 
 
-cdef void begin_estimate(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
+cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
+    """Begin with no rankings; return the first unused byte after the estimator's state."""
+    cdef Layout layout = layout_at(workspace)
     cdef size_t n_bytes = results_per_query(estimator, estimate.n_items) * sizeof(double)
     estimate.in_groups = False
     begin_pass(estimate)
     memset(estimate.gradient, 0, n_bytes)
     if estimate.hessian != NULL:
         memset(estimate.hessian, 0, n_bytes)
-    estimate.state = state_at(workspace, estimator.lay_out, estimate.n_items, estimate.cutoff)
+    if estimator.lay_out != NULL:
+        estimator.lay_out(&layout, estimate.n_items, estimate.cutoff)
+    estimate.state = layout.state
     if estimator.begin != NULL:
         estimator.begin(estimate)
+    return <char *>layout.next
 
 
 cdef void begin_pass(Estimate *estimate) noexcept nogil:
@@ -280,9 +285,9 @@ cdef void estimate_query(
     cdef int32_t *rows = <int32_t *>workspace
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
     workspace = weigh_items(estimate, &weights, source, query, workspace)
+    workspace = begin_estimate(estimator, estimate, workspace)
     if source.given == NULL:
-        workspace = prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
-    begin_estimate(estimator, estimate, workspace)
+        prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
     if estimator.observe != NULL:
         observing = observer(estimator)
         run_over_query(&observing, estimate, source, query, &sampler, &draw, rows)

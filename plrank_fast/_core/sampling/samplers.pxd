@@ -69,7 +69,7 @@ cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
 cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil
-cdef char *prepare_sampler(
+cdef void prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil
 cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil

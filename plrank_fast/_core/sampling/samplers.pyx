@@ -199,13 +199,12 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, n_items), n_samples = draw.n_samples
     cdef int fastest = INTROSELECT
     cdef double least = cost_of(INTROSELECT, n_items, cutoff, n_samples), cost, rows
-    cdef bint spread_known = weights.sorted and asks_for_spread(draw, n_items)
     # arrival times of groups are float32, and weights must be representable
     cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
     cdef bint threshold_serves = (
-        spread_known and candidates_suffice(n_items, cutoff) and weights.spread <= PLR_FLOAT_SPREAD
+        weights.sorted and candidates_suffice(n_items, cutoff) and weights.spread <= PLR_FLOAT_SPREAD
         and weights.octaves.n < <size_t>PLR_OCTAVES)
-    cdef bint table_serves = spread_known and cutoff <= GROUP_RANKS
+    cdef bint table_serves = weights.sorted and cutoff <= GROUP_RANKS
     if draw.sampler == NETWORK and network_serves:
         return NETWORK
     if draw.sampler == THRESHOLD and threshold_serves:
@@ -222,6 +221,8 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         if cost < least:
             fastest = NETWORK
             least = cost
+    if not weights.sorted:
+        return fastest
     least += cost_of(AUTO, n_items, cutoff, n_samples)  # to know the spread; the rates of the others include it
     if threshold_serves:
         cost = cost_of(THRESHOLD, n_items, cutoff, n_samples)
@@ -258,17 +259,14 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     return group_bytes(n_items, cutoff) + size
 
 
-cdef char *prepare_sampler(
+cdef void prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil:
     """Prepare ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
 
     Once ``stop``, unless it is NULL, has been requested, nothing more is drawn.
-
-    Returns the first unused byte of ``workspace``.
     """
     cdef intp_t n_items = weights.n_items
-    cdef char *end = workspace + sampler_workspace(n_items, draw.cutoff)
     cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
     sampler.cutoff = min(draw.cutoff, n_items)
@@ -281,11 +279,11 @@ cdef char *prepare_sampler(
         if not sampler.query.deadline < INFINITY:  # too many items would be candidates for it to pay
             sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
     if sampler.method == INTROSELECT:
-        # the rates leave out the logarithm of the sort, which long rankings are made of
-        sampler.ns_per_ranking = (
-            cost_of(INTROSELECT, n_items, sampler.cutoff, 1) + sampler.cutoff * log2(sampler.cutoff + 1.0))
+        if stop != NULL:  # the rates leave out the logarithm of the sort, which long rankings are made of
+            sampler.ns_per_ranking = (
+                cost_of(INTROSELECT, n_items, sampler.cutoff, 1) + sampler.cutoff * log2(sampler.cutoff + 1.0))
         prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
-        return end
+        return
     sampler.in_groups = <void *>layout.next
     sampler.query.n_items = n_items
     sampler.query.cutoff = sampler.cutoff
@@ -294,7 +292,6 @@ cdef char *prepare_sampler(
     in_groups[sampler.method].prepare(sampler.in_groups, &sampler.query)
     if sampler.method == GUIDE and weights.most_draws < 8.0 * sampler.cutoff:  # or a race over all items may follow
         sampler.ns_per_ranking = 10.0 * weights.most_draws
-    return end
 
 
 # ---------------------------------------------------------------------------------------------------------------------
