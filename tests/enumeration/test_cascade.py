@@ -141,8 +141,8 @@ class TestEnumeration:
 class TestLists:
     """Longer lists against the trapezoid rule and adjoints in place of series and division.
 
-    Mutants: the mean chance to read on of each bin 0.9 times itself in ``tail_bound``; weights of odds up to the next
-    rank in ``integrand_bound`` as if nobody stopped; documents at which readers stop compressed with the others.
+    Mutants: the chance to read on of each bin 0.3 times itself in ``tail_bound``; a millionth of the bound of gains;
+    documents at which readers stop compressed with the others.
     """
 
     @pytest.mark.parametrize("kind", KINDS_OF_STOP)
@@ -247,7 +247,7 @@ class TestPanels:
 
 class TestCalls:
     def test_who_stops_nowhere_changes_no_bit(self):
-        """Mutant: relevance shifted only where ``stop`` is None."""
+        """Zeros are as None: nothing is planned for readers who stop."""
         rng = np.random.default_rng(0)
         for n_docs, cutoff in [(3, 3), (40, 10), (400, 10)]:
             problem = rng.normal(size=n_docs), 1 + rng.random(n_docs), rng.normal(size=cutoff)
