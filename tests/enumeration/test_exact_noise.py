@@ -123,7 +123,7 @@ class TestBound:
 
 
 class TestGaps:
-    """Mutants: a chain's first rank not moved by those above it; windows without the items before or after them."""
+    """Mutants: a panel's first rank not moved by those above it; no item enters a panel before it is due."""
 
     @pytest.mark.parametrize(("distance", "cutoff"), [(3.0, 300), (6.0, 300), (4.0, 120), (11.5, 90)])
     def test_chain_wider_than_a_plan(self, distance, cutoff):
