@@ -62,7 +62,7 @@ FINEST = {
     "sample_rankings": (lambda: plr.sample_rankings(np.zeros(200), 1000, rng=0, n_threads=1), 8),
     # rows in groups of eight: documents or ranks
     "pairwise_logistic": (loss("pairwise_logistic"), 25),
-    "lambda_rank": (loss("lambda_rank"), 25),
+    "lambda_rank": (loss("lambda_rank", cutoff=200), 25),
     "approx_ndcg": (loss("approx_ndcg"), 25),
     # a single group of eight documents: to the last document and back, and half of the way once more
     "soft_rank": (loss("soft_rank", n_relevant=2, cutoff=30), 2 * 200 - 1),
