@@ -103,9 +103,10 @@ class TestBound:
             "last": 1.0 * (ranks == cutoff - 1),
         }[kind]  # fmt: skip
         scores, relevance = np.zeros(n_docs), 1.0 * (np.arange(n_docs) % 3 == 0)
-        value = plr.expected_metric(scores, relevance, rank_weights, noise="normal", rtol=rtol)[0]
+        one = {"rtol": rtol, "offsets": [0, n_docs]}
+        value = plr.expected_metric(scores, relevance, rank_weights, noise="normal", **one)[0]
         assert abs(value - relevance.mean() * rank_weights.sum()) <= rtol * np.abs(rank_weights).sum()
-        gradient, centred = normal(scores, relevance, rank_weights, rtol=rtol), relevance - relevance.mean()
+        gradient, centred = normal(scores, relevance, rank_weights, **one), relevance - relevance.mean()
         multiple = centred * (gradient @ centred) / (centred @ centred)
         assert error_of(gradient, multiple, relevance, rank_weights) <= rtol
         assert abs(gradient.sum()) <= rtol * np.sqrt(n_docs) * max(np.linalg.norm(gradient), 1e-3)
