@@ -24,6 +24,7 @@ from plrank_fast.__main__ import main
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.archive import read_archive, write_archive
 from plrank_fast.data import RankingData, normalize_queries
+from plrank_fast.named_metrics import LabelledMetric
 from plrank_fast.training import trainer
 from plrank_fast.training.config import OBJECTIVES, TrainingConfig
 from plrank_fast.training.evaluation import METRICS, evaluate_scores
@@ -230,7 +231,7 @@ def test_preset_of_the_published_code(tmp_path, splits):
         assert 0.85 * bound < np.abs(weights).max() <= bound
         assert weights.std() == pytest.approx(bound / np.sqrt(3), rel=5 / np.sqrt(weights.size))
     train = splits["train"]
-    assert np.array_equal(run._relevance, plr.gains(train.labels))
+    assert np.array_equal(run._metric.relevance, plr.gains(train.labels))
     order = run._query_order()
     rows, offsets = train.rows_of(order)
     scores = run.network.scores(train.features[rows])
@@ -363,9 +364,8 @@ def test_every_method_by_its_name(method):
     options = dict(offsets=offsets, n_threads=1)
     sampling = {} if ESTIMATORS[method].n_samples == 0 else dict(n_samples=5, rng=np.random.SeedSequence(4))
     expected = getattr(plr, method)(scores, relevance, plr.dcg_weights(3), **options, **sampling)
-    actual = gradient(
-        method, scores, relevance, plr.dcg_weights(3), n_samples=5, rng=np.random.SeedSequence(4), **options
-    )
+    metric = LabelledMetric("dcg", relevance, plr.dcg_weights(3), None, 3)
+    actual = gradient(method, scores, metric, n_samples=5, rng=np.random.SeedSequence(4), **options)
     assert np.array_equal(actual, expected)
 
 
@@ -399,7 +399,7 @@ def test_relevance_makes_the_metric_ndcg(tmp_path, splits, objective):
     run = TrainingRun(TrainingConfig(objective=objective, cutoff=4), SOURCE, splits, tmp_path, epochs=1)
     train = splits["train"]
     scores = np.random.default_rng(6).normal(size=train.n_docs)
-    total = plr.dcg(scores, run._relevance, plr.dcg_weights(4), offsets=train.offsets).sum()
+    total = plr.dcg(scores, run._metric.relevance, plr.dcg_weights(4), offsets=train.offsets).sum()
     expected = evaluate_scores(scores, train.labels, train.offsets, cutoff=4)[f"ndcg_{objective}"]
     assert total / train.n_queries == pytest.approx(expected, rel=1e-12)
 
@@ -511,8 +511,8 @@ def test_every_document_once_per_epoch(tmp_path, splits, monkeypatch):
     run = TrainingRun(config, SOURCE, splits, tmp_path, epochs=2)
     batches, streams = [], set()
 
-    def record(method, scores, relevance, rank_weights, *, offsets, rng, **_):
-        batches.append((len(offsets) - 1, relevance))
+    def record(method, scores, metric, *, offsets, rng, **_):
+        batches.append((len(offsets) - 1, metric.relevance))
         streams.add(tuple(rng.generate_state(4)))
         return np.zeros(len(scores))
 
@@ -521,7 +521,7 @@ def test_every_document_once_per_epoch(tmp_path, splits, monkeypatch):
     assert [queries for queries, _ in batches] == [30, 30, 20] * 2
     assert len(streams) == 6
     for epoch in (batches[:3], batches[3:]):
-        assert np.array_equal(np.sort(np.concatenate([part for _, part in epoch])), np.sort(run._relevance))
+        assert np.array_equal(np.sort(np.concatenate([part for _, part in epoch])), np.sort(run._metric.relevance))
     assert not np.array_equal(batches[0][1], batches[3][1])
 
 
@@ -852,9 +852,10 @@ def test_losses_are_descended(tmp_path, splits, method):
     if method in WITH_TIES:
         options |= {"ties": "random", "rng": np.random.SeedSequence(0)}
     loss = getattr(plr.losses, method)
+    metric = LabelledMetric("dcg", np.zeros(train.n_docs), plr.dcg_weights(4), None, 4)
     ascent = gradient(
-        method, scores, np.zeros(train.n_docs), plr.dcg_weights(4), offsets=train.offsets, n_samples=1,
-        rng=np.random.SeedSequence(0), n_threads=1, labels=train.labels,
+        method, scores, metric, offsets=train.offsets, n_samples=1, rng=np.random.SeedSequence(0), n_threads=1,
+        labels=train.labels,
     )  # fmt: skip
     before = loss(scores, train.labels, offsets=train.offsets, **options)[0].sum()
     after = loss(scores + 1e-7 * ascent, train.labels, offsets=train.offsets, **options)[0].sum()
@@ -887,8 +888,8 @@ def test_disparity_is_lowered(tmp_path, profile, settings):
     config = TrainingConfig(objective="disparity", **settings)
     run = TrainingRun(config, source, source.load(normalize=True), tmp_path, epochs=30)
     train = run.splits["train"]
-    equal = plr.exposure(np.zeros(train.n_docs), run._rank_weights, offsets=train.offsets)
-    at_equal_scores = fairness.disparity(equal, run._relevance, offsets=train.offsets)[0]
+    equal = plr.exposure(np.zeros(train.n_docs), run._metric.rank_weights, offsets=train.offsets)
+    at_equal_scores = fairness.disparity(equal, run._metric.relevance, offsets=train.offsets)[0]
     assert at_equal_scores.mean() == pytest.approx(1.0)
     before = run.evaluate(train)["disparity"]
     run.train()
@@ -903,7 +904,7 @@ def test_merit_that_is_equal(tmp_path):
     data = RankingData(np.eye(3, dtype=np.float32), np.ones(3), np.array([0, 3]), np.array([1]), "equal")
     config = TrainingConfig(objective="disparity", cutoff=3)
     run = TrainingRun(config, SOURCE, {"train": data, "vali": data}, tmp_path, epochs=1)
-    assert np.isfinite(run._relevance).all()
+    assert np.isfinite(run._metric.relevance).all()
 
 
 def test_ties_are_broken_anew_in_each_step(tmp_path, real_data):
