@@ -228,7 +228,7 @@ class TestRange:
     def test_large_relevance_beside_one_that_arrives_first(self):
         """Odds of e^570 times relevance of 2^199 are beyond a double, and times a coefficient of 0 not a number.
 
-        Found by climbing. Mutant: 600 in place of ``LARGEST_SILENCE``.
+        Found by climbing. Mutant: 600 in place of ``LARGEST_LOG_CONSTANT``.
         """
         relevance = np.ldexp(1.0 - np.linspace(0.0, 0.06, 12), 199)
         for top in np.linspace(13.4, 13.6, 9):

@@ -139,7 +139,7 @@ PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
 /* ---------------------------------------------------------------------------------------------- P and B */
 
 /* Return the product of q over light items, whose odds are known; 0 where it underflows. */
-PLR_INLINE lanes silence_of_light(const panel *p, const node_vector *node)
+PLR_INLINE lanes none_of_light_arrived(const panel *p, const node_vector *node)
 {
     lanes inverse[QUARTET];
     for (int n = 0; n < QUARTET; n++)
@@ -169,16 +169,17 @@ PLR_INLINE lanes chance_to_read_on(const panel *p, lanes t, intptr_t begin, intp
 PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int law)
 {
     const double weight = node->light_weight + p->proxies.weight;
-    const lanes silence = arrives_at_rate(law) ? vec_exp_flush(-weight * node->time) : silence_of_light(p, node);
+    const lanes none_arrived = arrives_at_rate(law) ? vec_exp_flush(-weight * node->time)
+                                                    : none_of_light_arrived(p, node);
     /* compressed panels are built to be far from underflow */
-    const int monic = arrives_at_rate(law) ? p->proxies.count || weight * last_lane(&node->time) < LARGEST_SILENCE
-                                           : last_lane(&silence) > exp(-LARGEST_SILENCE);
+    const int monic = arrives_at_rate(law) ? p->proxies.count || weight * last_lane(&node->time) < LARGEST_LOG_CONSTANT
+                                           : last_lane(&none_arrived) > exp(-LARGEST_LOG_CONSTANT);
     lanes *restrict P = p->at->P, *restrict B = p->at->B;
     for (intptr_t m = -MARGIN; m < node->high; m++)
         P[m] = B[m] = (lanes){0};
-    P[0] = monic ? silence : vec_all(1);
+    P[0] = monic ? none_arrived : vec_all(1);
     if (p->stops) {
-        const int light = monic && arrives_at_rate(law); /* whose silence is that of the odds above otherwise */
+        const int light = monic && arrives_at_rate(law); /* otherwise none_arrived has that of the odds above */
         const intptr_t begin = light ? node->light_begin : 0, end = light ? node->light_end : 0;
         P[0] *= chance_to_read_on(p, node->time, 0, begin, law) *
                 chance_to_read_on(p, node->time, end, p->items.quartets, law);

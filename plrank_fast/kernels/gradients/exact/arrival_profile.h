@@ -27,7 +27,7 @@ typedef struct {
 typedef struct {
     double arrivals, slope, variance; /* Lambda, its derivative on the axis of the bins, V */
     double log_reading;               /* ln of a bound of the chance that a reader reads on after all arrivals */
-    double flux;                      /* root of the sum over items of their squared shares of the slope */
+    double norm;                      /* root of the sum over items of their squared shares of the slope */
 } arrival_profile;
 
 static arrival_table arrival_tables[ALL_LAWS]; /* filled by prepare_arrival_tables, read-only afterwards */
@@ -78,7 +78,7 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
 
 /* Return the norm of the gradient's integrand at this step, about, if the K-th of the items arrives now and gains 1:
  * each item's share of the slope times its relevance above the mean by these shares, or times 1 for the exposure. */
-PLR_INLINE double gradient_flux(const arrival_table *table, const score_histogram *histogram, int step, int exposure)
+PLR_INLINE double norm_of_slope(const arrival_table *table, const score_histogram *histogram, int step, int exposure)
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;

@@ -170,7 +170,7 @@ static int integrate_compressed(exact_problem *problem)
     plan_quadrature(query->law, problem->histogram, &gains, -INFINITY, INFINITY, &tolerance, p->plan);
     place_nodes(p->plan, 0);
     const double end = p->plan->time[p->plan->nodes - 1];
-    if (p->plan->pieces > 1 || S * end > LARGEST_SILENCE)
+    if (p->plan->pieces > 1 || S * end > LARGEST_LOG_CONSTANT)
         return 0;
     const int first_octave = first_light_octave(p->plan->accuracy, end);
     if (first_octave >= OCTAVES)

@@ -36,8 +36,8 @@ static double guaranteed_of_value(const exact_problem *problem)
 }
 
 /* Return the tolerances of the first attempt. An item that arrives when the last rank is filled gains about the mean
- * rank weight, so the norm of the gradient is about mean_theta times its flux then (where readers stop,
- * quadrature_plan.h has a forecast), and the norm of the Hessian diagonal half of that. Items that leave a panel
+ * rank weight, so the norm of the gradient is about mean_theta times norm_of_slope then (where readers
+ * stop, quadrature_plan.h has a forecast), and the norm of the Hessian diagonal half of that. Items that leave a panel
  * early and those that enter late share what is for borders. */
 static tolerances first_tolerances(const exact_problem *problem)
 {
@@ -51,8 +51,8 @@ static tolerances first_tolerances(const exact_problem *problem)
     first.cut = smaller(border * least / R / losses_of(first.derivatives), border);
     first.allowed[OF_VALUE] = guaranteed_of_value(problem);
     first.allowed[OF_GRADIENT] = first.allowed[OF_HESSIAN] = (1 - SHARE_OF_ENDS) * least;
-    first.per_flux[OF_GRADIENT] = forecast;
-    first.per_flux[OF_HESSIAN] = first.product ? 0 : forecast / 2; /* a product may be 0 */
+    first.per_norm[OF_GRADIENT] = forecast;
+    first.per_norm[OF_HESSIAN] = first.product ? 0 : forecast / 2; /* a product may be 0 */
     return first;
 }
 

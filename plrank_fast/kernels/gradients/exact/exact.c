@@ -205,7 +205,7 @@ static void integrate_query(exact_problem *problem, double known_value)
             const double guaranteed = seen > 1 ? smaller(errors.guaranteed[i], problem->error[i] / seen)
                                                : errors.guaranteed[i];
             problem->tolerance.allowed[i] = 0.5 * guaranteed / problem->plans;
-            problem->tolerance.per_flux[i] = 0;
+            problem->tolerance.per_norm[i] = 0;
         }
         pass_over_list(problem, clear_outputs_of_block);
     }

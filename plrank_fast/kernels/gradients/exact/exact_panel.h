@@ -41,7 +41,7 @@
 #include "simd/vector_math.h"
 
 #define MOST_SIDE_BY_SIDE 16 /* most vectors of nodes that threads evaluate at the same time */
-#define LARGEST_SILENCE 550.0  /* -ln of P's constant: e^550 times 2^200 (runtime/magnitudes.h) is finite */
+#define LARGEST_LOG_CONSTANT 550.0  /* -ln of P's constant: e^550 times 2^200 (runtime/magnitudes.h) is finite */
 #define MARGIN 8 /* zeros before and after theta, delta and the coefficients of P and B */
 
 /* The ranks for which the items of a panel compete. */

@@ -60,7 +60,7 @@ static int integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived,
  * choices. The bound for the diagonal of the Hessian is R (x (2 + x) + 4 K) e^-x, and that for its product with a
  * vector of entries of at most 1 is R (x + 2 K + 2)^2 e^-x: each of two derivatives is of the probability or of the
  * gains. Fewer than K items leave before the last panel with an end, and n in it. */
-static double leaving_delay(int law, intptr_t n, intptr_t K, tolerances tolerance)
+static double delay_of_exit(int law, intptr_t n, intptr_t K, tolerances tolerance)
 {
     const double ranks = 2 * (double)K, log_allowed = log(tolerance.cut / (double)(n + K));
     double x = 1;
@@ -75,7 +75,7 @@ static double leaving_delay(int law, intptr_t n, intptr_t K, tolerances toleranc
 }
 
 /* Return how long before they are due n items may enter. The probability that one of them arrives earlier causes an
- * error as in leaving_delay in each of at most K panels. */
+ * error as in delay_of_exit in each of at most K panels. */
 static double entering_lead(int law, intptr_t n, intptr_t K, tolerances tolerance)
 {
     const double of_item = tolerance.derivatives > 0 ? 1 + 2 * (double)K : 1;
@@ -117,7 +117,7 @@ static void integrate_between_cuts(exact_problem *problem)
             next++;
         intptr_t n = D - arrived;
         if (next < D) {
-            delay = leaving_delay(query->law, next - arrived, K, problem->tolerance);
+            delay = delay_of_exit(query->law, next - arrived, K, problem->tolerance);
             const double far = delay + entering_lead(query->law, D - next, K, problem->tolerance);
             until = (top - sorted[next - 1]) * inverse_sigma + delay;
             n = next - arrived;

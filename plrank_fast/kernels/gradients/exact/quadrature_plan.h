@@ -26,11 +26,11 @@
 #define MOST_STEPS (MOST_BINS + 80) /* of time */
 #define SHARE_OF_ENDS 0.1 /* of an error: the loss after the end of a plan, and that at the borders of panels */
 
-/* The errors that an attempt allows: in each panel, at least `allowed` and `per_flux` times the gradient_flux
+/* The errors that an attempt allows: in each panel, at least `allowed` and `per_norm` times the norm_of_slope
  * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders
  * between panels, in units of R (tail_bound.h). */
 typedef struct {
-    double allowed[INTEGRALS], per_flux[INTEGRALS], cut;
+    double allowed[INTEGRALS], per_norm[INTEGRALS], cut;
     double R;         /* variation of the rank weights times the range of relevance, */
     double unit;      /* and times the largest relevance that is integrated */
     int derivatives;  /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal, */
@@ -58,10 +58,10 @@ typedef struct {
     double end;              /* on the axis of the bins */
     int ended;               /* no rank is left open at its end */
     double forecast;         /* of the norm of the gradient, only where readers stop */
-    double largest_flux;     /* while rank K is expected to be open, at most 1 */
+    double largest_norm;     /* while rank K is expected to be open, at most 1 */
     int last_open;           /* step at which it is */
     plan_goals goals;
-} live_time;
+} plan_span;
 
 typedef struct {
     int pieces, nodes;      /* pieces of equal length in v, each of so many nodes */
@@ -104,18 +104,18 @@ static double steps_to_cut(const arrival_table *table, const score_histogram *hi
     return loss_of(histogram, between, gains, &inverse_z).log_loss < log_cut ? steps : 1;
 }
 
-/* Set what the plan allows, once its flux is known. */
+/* Set what the plan allows, once the norm of the gradient is known. */
 static void set_goals(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, const
-                      tolerances *tolerance, live_time *live)
+                      tolerances *tolerance, plan_span *span)
 {
-    const double flux = histogram->stops ? live->forecast
-                                         : gradient_flux(table, histogram, live->last_open, gains->exposure);
-    plan_goals *goals = &live->goals;
+    const double norm = histogram->stops ? span->forecast
+                                         : norm_of_slope(table, histogram, span->last_open, gains->exposure);
+    plan_goals *goals = &span->goals;
     goals->nats = 1;
     goals->cut = SHARE_OF_ENDS;
     for (int i = 0; i <= gains->derivatives; i++) {
-        const double all = larger(larger(tolerance->allowed[i], tolerance->per_flux[i] * flux), DBL_MIN);
-        const double largest = tolerance->unit * (i ? larger(live->largest_flux, DBL_MIN) : 1);
+        const double all = larger(larger(tolerance->allowed[i], tolerance->per_norm[i] * norm), DBL_MIN);
+        const double largest = tolerance->unit * (i ? larger(span->largest_norm, DBL_MIN) : 1);
         goals->allowed[i] = (1 - SHARE_OF_ENDS) * all;
         goals->nats = larger(goals->nats, log(largest / goals->allowed[i]));
         goals->cut = smaller(goals->cut, SHARE_OF_ENDS * all / losses_of(i) / tolerance->R);
@@ -135,55 +135,55 @@ static double filled_weights(const panel_gains *gains, double arrivals, intptr_t
 }
 
 /* Walk along steps of time from the given one to where the loss is what is allowed, or to the step of `last`. */
-static void find_live_time(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int
-                           step, double last, const tolerances *tolerance, live_time *live)
+static void find_span(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int step,
+                      double last, const tolerances *tolerance, plan_span *span)
 {
     const double earlier = (double)gains->K - 1;
-    live->first = step;
-    live->end = last;
-    live->steps = live->ended = live->last_open = 0;
-    live->largest_flux = live->goals.cut = live->forecast = 0;
+    span->first = step;
+    span->end = last;
+    span->steps = span->ended = span->last_open = 0;
+    span->largest_norm = span->goals.cut = span->forecast = 0;
     intptr_t filled = 0;
-    double inverse_z = 1, log_cut = 0, reading_flux = 0;
+    double inverse_z = 1, log_cut = 0, reading_norm = 0;
     tail_bound before = {0};
-    for (; step < last * BINS_PER_NAT + 1 && live->steps < MOST_STEPS; step++) {
+    for (; step < last * BINS_PER_NAT + 1 && span->steps < MOST_STEPS; step++) {
         const arrival_profile at = profile_at(table, histogram, step);
         const double ahead = at.arrivals - earlier;
         double share_of_nats = 0;
-        if ((ahead <= FILLED && at.log_reading > -READ) || live->largest_flux == 0) {
-            live->largest_flux = larger(live->largest_flux, smaller(at.flux, 1));
-            live->last_open = step;
+        if ((ahead <= FILLED && at.log_reading > -READ) || span->largest_norm == 0) {
+            span->largest_norm = larger(span->largest_norm, smaller(at.norm, 1));
+            span->last_open = step;
             if (histogram->stops) {
-                reading_flux = exp(at.log_reading) * gradient_flux(table, histogram, step, 0);
-                live->forecast += reading_flux * filled_weights(gains, at.arrivals, &filled);
+                reading_norm = exp(at.log_reading) * norm_of_slope(table, histogram, step, 0);
+                span->forecast += reading_norm * filled_weights(gains, at.arrivals, &filled);
             }
         } else {
-            if (live->goals.cut == 0) {
+            if (span->goals.cut == 0) {
                 if (histogram->stops)
-                    live->forecast += reading_flux * filled_weights(gains, INFINITY, &filled);
-                set_goals(table, histogram, gains, tolerance, live);
-                log_cut = log(live->goals.cut);
+                    span->forecast += reading_norm * filled_weights(gains, INFINITY, &filled);
+                set_goals(table, histogram, gains, tolerance, span);
+                log_cut = log(span->goals.cut);
             }
             const double inverse_before = inverse_z;
             tail_bound loss = {0};
-            if (histogram->stops || ahead * ahead > -log_cut * at.variance || at.slope < live->goals.cut)
+            if (histogram->stops || ahead * ahead > -log_cut * at.variance || at.slope < span->goals.cut)
                 loss = loss_of(histogram, tail_bins_at(table, histogram, step, gains->derivatives), gains, &inverse_z);
             if (loss.log_loss < log_cut) {
                 const double steps =
                     steps_to_cut(table, histogram, gains, step - 1, before, loss, log_cut, inverse_before);
-                live->end = (step - 1 + steps) / BINS_PER_NAT;
-                live->ended = live->end < last;
+                span->end = (step - 1 + steps) / BINS_PER_NAT;
+                span->ended = span->end < last;
                 break;
             }
             before = loss;
             share_of_nats = larger(0, ahead) * ahead / (-2 * log_cut * at.arrivals);
         }
         const double steepness = at.slope * at.slope / larger(at.variance, DBL_MIN);
-        live->crowding[live->steps++] = steepness * larger(0, 1 - share_of_nats);
+        span->crowding[span->steps++] = steepness * larger(0, 1 - share_of_nats);
     }
-    if (live->goals.cut == 0)
-        set_goals(table, histogram, gains, tolerance, live);
-    live->end = smaller(live->end, last);
+    if (span->goals.cut == 0)
+        set_goals(table, histogram, gains, tolerance, span);
+    span->end = smaller(span->end, last);
 }
 
 /* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width 1
@@ -254,27 +254,27 @@ static void choose_nodes(const score_histogram *histogram, const panel_gains *ga
         plan->error[i] = exp(log_error[i] - 2 * plan->nodes * eta) + (plan->ended ? goals->lost[i] : 0);
 }
 
-/* Choose the map from t0 to live->end for items that arrive at a rate, S in sum; return its b (best_eta). */
-static double map_of_rates(const live_time *live, double S, double t0, time_map *map)
+/* Choose the map from t0 to span->end for items that arrive at a rate, S in sum; return its b (best_eta). */
+static double map_of_rates(const plan_span *span, double S, double t0, time_map *map)
 {
     double steepest = 0;
-    for (int i = 0; i < live->steps; i++)
-        steepest = larger(steepest, live->crowding[i]);
-    const double length = larger(exp(live->end) - t0, 1e-3 * t0), b = sqrt(2 * (1 + steepest));
+    for (int i = 0; i < span->steps; i++)
+        steepest = larger(steepest, span->crowding[i]);
+    const double length = larger(exp(span->end) - t0, 1e-3 * t0), b = sqrt(2 * (1 + steepest));
     *map = (time_map){.law = map->law, .t0 = t0, .scale = b * b / S, .v_length = asinh(sqrt(S * length) / b)};
     return b;
 }
 
-/* Choose the map of [begin, live->end] for items without a rate that needs about the least nodes, dense around the time
+/* Choose the map of [begin, span->end] for items without a rate that needs about the least nodes, dense around the time
  * of the most crowded arrivals; return its b (best_eta). Before time 0, fewer digits matter. */
-static double map_of_scores(const live_time *live, double begin, time_map *map)
+static double map_of_scores(const plan_span *span, double begin, time_map *map)
 {
-    const double step = 1.0 / BINS_PER_NAT, end = larger(live->end, begin + step);
+    const double step = 1.0 / BINS_PER_NAT, end = larger(span->end, begin + step);
     double density[MOST_STEPS], densest = 0, best = 0, b = 0;
     map->t0 = begin;
-    for (int i = 0; i < live->steps; i++) {
-        const double t = step * (live->first + i), early = smaller(t, 0) / begin;
-        density[i] = larger(0, 1 - early * early) + live->crowding[i];
+    for (int i = 0; i < span->steps; i++) {
+        const double t = step * (span->first + i), early = smaller(t, 0) / begin;
+        density[i] = larger(0, 1 - early * early) + span->crowding[i];
         if (density[i] > densest) {
             densest = density[i];
             map->t0 = t;
@@ -282,12 +282,12 @@ static double map_of_scores(const live_time *live, double begin, time_map *map)
     }
     for (double scale = step; scale == step || scale < end - begin; scale *= M_SQRT2) {
         double steepest = 0;
-        for (int i = 0; i < live->steps; i++) {
-            const double off = step * (live->first + i) - map->t0;
+        for (int i = 0; i < span->steps; i++) {
+            const double off = step * (span->first + i) - map->t0;
             steepest = larger(steepest, density[i] * (scale * scale + off * off));
         }
         const double v_begin = asinh((begin - map->t0) / scale), v_length = asinh((end - map->t0) / scale) - v_begin;
-        const double steepness = sqrt(STEEPNESS * steepest), eta = best_eta(steepness, v_length, live->goals.nats);
+        const double steepness = sqrt(STEEPNESS * steepest), eta = best_eta(steepness, v_length, span->goals.nats);
         if (eta <= best)
             continue;
         best = eta;
@@ -300,12 +300,12 @@ static double map_of_scores(const live_time *live, double begin, time_map *map)
 /* Return a time before which a share of the loss at the end is lost. The bound is that of items that leave early
  * (panels.h): R (d + 2 K p) for an item with probability p, where d is the density, which the Hessian diagonal
  * multiplies by a slope of at most 8 beside p > 1e-15. */
-static double begin_of(const score_histogram *histogram, const live_time *live, double K, int law)
+static double begin_of(const score_histogram *histogram, const plan_span *span, double K, int law)
 {
-    int step = live->first;
-    for (; step < live->last_open; step++) {
+    int step = span->first;
+    for (; step < span->last_open; step++) {
         const arrival_profile at = profile_at(arrival_tables + law, histogram, step);
-        if (5 * at.slope + 2 * K * at.arrivals > SHARE_OF_ENDS * live->goals.cut)
+        if (5 * at.slope + 2 * K * at.arrivals > SHARE_OF_ENDS * span->goals.cut)
             break;
     }
     return (double)(step - 1) / BINS_PER_NAT;
@@ -320,17 +320,17 @@ static void plan_quadrature(int law, const score_histogram *histogram, const pan
     const double last = smaller(until, (double)histogram->bins / BINS_PER_NAT + laws[law]->certain + 1);
     const double early = log(n * (1 + 2 * K) / tolerance->cut); /* K arrivals at rates take S t >= K */
     const double earliest = larger(from, arrives_at_rate(law) ? log(K / S) - 1 : -laws[law]->before(early));
-    live_time live;
-    find_live_time(arrival_tables + law, histogram, gains, (int)floor(earliest * BINS_PER_NAT), last, tolerance, &live);
-    live.end = smaller(live.end + laws[law]->later_than_bins, last);
-    plan->ended = live.ended;
+    plan_span span;
+    find_span(arrival_tables + law, histogram, gains, (int)floor(earliest * BINS_PER_NAT), last, tolerance, &span);
+    span.end = smaller(span.end + laws[law]->later_than_bins, last);
+    plan->ended = span.ended;
     plan->map.law = law;
     const double b = arrives_at_rate(law)
-                         ? map_of_rates(&live, S, exp(from), &plan->map)
-                         : map_of_scores(&live, larger(earliest, begin_of(histogram, &live, K, law)), &plan->map);
-    choose_nodes(histogram, gains, &live.goals, b, plan);
+                         ? map_of_rates(&span, S, exp(from), &plan->map)
+                         : map_of_scores(&span, larger(earliest, begin_of(histogram, &span, K, law)), &plan->map);
+    choose_nodes(histogram, gains, &span.goals, b, plan);
     for (int i = 0; i <= gains->derivatives && !arrives_at_rate(law); i++)
-        plan->error[i] += SHARE_OF_ENDS * live.goals.lost[i];
+        plan->error[i] += SHARE_OF_ENDS * span.goals.lost[i];
 }
 
 /* Set times and weights of the nodes of one piece. */
