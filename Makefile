@@ -149,7 +149,7 @@ lint: build  ## check style, types, the stubs of the compiled modules, and the w
 	$(BIN)/cython-lint plrank_fast
 	$(BIN)/mypy
 	$(BIN)/pyright
-	$(BIN)/stubtest --ignore-missing-stub plrank_fast.cython_plrank
+	$(BIN)/stubtest --mypy-config-file pyproject.toml --ignore-missing-stub plrank_fast.cython_plrank
 	$(BIN)/zizmor -q --offline .github
 
 docstrings:  ## write shared descriptions of parameters (docs/shared_descriptions.txt) into docstrings, new functions into the reference
