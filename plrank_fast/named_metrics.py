@@ -34,10 +34,7 @@ from plrank_fast.validation import FloatArray, IntArray, MetricName
 from plrank_fast.value_and_gradient import value_and_gradient
 
 METRICS = get_args(MetricName)
-TITLES: dict[str, str] = {
-    **{"ndcg": "NDCG", "dcg": "DCG", "precision": "precision", "mrr": "MRR", "err": "ERR", "success": "success"},
-    "ap": "average precision",
-}  # fmt: skip
+TITLES = dict(zip(METRICS, ("NDCG", "DCG", "precision", "MRR", "ERR", "success", "average precision"), strict=True))
 WITH_GAINS = ("ndcg", "dcg")
 SUMS_OVER_RANKS = (*WITH_GAINS, "precision")
 OF_SAMPLING = ("n_samples", "rng", "first_query")
@@ -89,9 +86,8 @@ class LabelledMetric(NamedTuple):
         if self.name == "ap":
             exact = {name: value for name, value in options.items() if name not in OF_SAMPLING}
             return expected_average_precision(scores, self.relevance, self.cutoff, gradient=True, **exact)
-        return value_and_gradient(
-            scores, self.relevance, self.rank_weights, method=method, **self._stop(), **options
-        )  # fmt: skip
+        options |= self._stop()
+        return value_and_gradient(scores, self.relevance, self.rank_weights, method=method, **options)
 
     def gradient(self, scores: FloatArray, method: str, **options: Any) -> Any:
         """Compute the gradient of the sum, with the Hessian diagonal if ``hessian=True`` is among the options."""

@@ -276,7 +276,7 @@ def test_qids_of_any_text(letor, tmp_path, capsys, error_of):
 
 def test_train_and_evaluate(letor, tmp_path, capsys, error_of):
     """Mutants: validation evaluated in place of test; table and results file disagree; scores in another order;
-    features of the file not normalised as in training."""
+    features of the file not normalised as in training; ``--metric`` or its cutoff without effect."""
     run, metrics_file, scores_file = tmp_path / "run", tmp_path / "metrics.json", tmp_path / "scores.txt"
     test = tmp_path / "test.txt"
     test.write_text("".join(letor.read_text().splitlines(keepends=True)[:120]))
@@ -307,6 +307,15 @@ def test_train_and_evaluate(letor, tmp_path, capsys, error_of):
     labels = np.array([line.split()[0] for line in test.read_text().splitlines()], dtype=float)
     assert scores.shape == (120,)
     assert np.corrcoef(scores, labels)[0, 1] > 0.5
+
+    done("evaluate", model, test, "--json", metrics_file, *shlex.split("--metric mrr --cutoff 2"))
+    mrr, out = json.loads(metrics_file.read_text())["metrics"], capsys.readouterr().out
+    offsets = plr.offsets_from_qid([line.split()[1] for line in test.read_text().splitlines()])
+    assert mrr["mrr"] == pytest.approx(plr.reciprocal_rank(scores, labels, 2, offsets=offsets).mean(), rel=1e-12)
+    relevant, weights = (labels > 0) * 1.0, [1.0, 0.5]
+    expected = plr.expected_metric(scores, relevant, weights, stop=relevant, offsets=offsets).mean()
+    assert mrr["expected_mrr"] == pytest.approx(expected, rel=1e-12)
+    assert f"{mrr['expected_mrr']:.4f}" in out
 
     for columns in (1, 5):
         (tmp_path / "other.txt").write_text(f"1 qid:1 {columns}:1\n")
