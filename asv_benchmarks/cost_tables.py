@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast._methods import cost_model
-from plrank_fast.training.epoch_cost import Method, Workload, seconds_per_epoch
+from plrank_fast.benchmarks.epoch_cost import Method, Workload, seconds_per_epoch
 
 
 def measure(method: str, length: int, cutoff: int, seconds: float = 0.1) -> float:

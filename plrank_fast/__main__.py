@@ -12,10 +12,10 @@ from typing import NoReturn
 
 from plrank_fast import __version__
 from plrank_fast._shared.interruption import EXIT_STATUS
-from plrank_fast.training.command_bench import add_bench
-from plrank_fast.training.command_evaluate import add_evaluate
-from plrank_fast.training.command_reproduce import add_reproduce
-from plrank_fast.training.command_train import add_train
+from plrank_fast.commands.bench import add_bench
+from plrank_fast.commands.evaluate import add_evaluate
+from plrank_fast.commands.reproduce import add_reproduce
+from plrank_fast.commands.train import add_train
 
 COMMANDS = (add_train, add_evaluate, add_bench, add_reproduce)
 

@@ -1,6 +1,6 @@
 """The main benchmark: CPU cost of one epoch's gradients against the cutoff K."""
 
-from plrank_fast.training.epoch_cost import Method, Workload, seconds_per_epoch
+from plrank_fast.benchmarks.epoch_cost import Method, Workload, seconds_per_epoch
 
 from .workloads import ESTIMATORS, SLOW
 

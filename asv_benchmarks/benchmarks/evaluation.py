@@ -3,7 +3,7 @@
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast.training.epoch_cost import Workload
+from plrank_fast.benchmarks.epoch_cost import Workload
 
 
 class Evaluation:

@@ -25,7 +25,9 @@ Each module imports only modules listed above it::
                         in NumPy              reference
                         other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
                                               catboost  dask  compat
-                        data, command line    data  training  __main__
+                        data, training        data  training
+                        measurements          benchmarks  reproduction
+                        command line          commands  __main__
 
 Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
 of the SIMD loops are in ``kernels``, in folders of the same names.

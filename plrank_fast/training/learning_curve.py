@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.pictures import new_panels, png_of
 from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics
@@ -15,9 +14,7 @@ from plrank_fast.training.evaluation import Metrics
 
 def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoch: int, title: str) -> Any:
     """Draw the metrics on the validation data, of the untrained network and after each epoch, as a figure."""
-    # A Figure without pyplot needs no window system and changes no global state.
-    figure = import_extra("matplotlib.figure", "train").Figure(figsize=(6.6, 4.2), layout="constrained")
-    panel = figure.subplots()
+    figure, ((panel,),) = new_panels(1, 1, 6.6, 3.6)
     curves = {"disparity": ("disparity", "C2")}
     label = "mean disparity of validation queries"
     if config.objective != DISPARITY:
@@ -38,12 +35,5 @@ def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoc
     panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False, fontsize="small")
     panel.grid(alpha=0.3)
     panel.xaxis.get_major_locator().set_params(integer=True)
-    figure._repr_png_ = partial(png_of, figure)  # a notebook shows it without pyplot too
+    figure._repr_png_ = partial(png_of, figure, dpi=80)  # a notebook shows it without pyplot too
     return figure
-
-
-def png_of(figure: Any, dpi: int = 80) -> bytes:
-    """Return a figure as the contents of a PNG file."""
-    picture = io.BytesIO()
-    figure.savefig(picture, format="png", dpi=dpi)
-    return picture.getvalue()

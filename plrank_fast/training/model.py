@@ -16,11 +16,12 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
+from plrank_fast._shared.pictures import png_of
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.learning_curve import learning_curve, png_of
+from plrank_fast.training.learning_curve import learning_curve
 from plrank_fast.validation import FloatArray, RandomState, RankingArray, count, real
 
 MODEL = "model.plrank"  # its name in the folder of a run
@@ -65,7 +66,7 @@ class RankingModel:
         text = f"<code>{html.escape(repr(self))}</code>"
         if not self.history or find_spec("matplotlib") is None:
             return text
-        shown = base64.b64encode(png_of(self.plot())).decode()
+        shown = base64.b64encode(png_of(self.plot(), dpi=80)).decode()
         return f'{text}<br><img src="data:image/png;base64,{shown}" alt="learning curve">'
 
     def plot(self) -> Any:

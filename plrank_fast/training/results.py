@@ -15,11 +15,12 @@ import numpy as np
 from plrank_fast import __version__
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
+from plrank_fast._shared.pictures import png_of
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.learning_curve import learning_curve, png_of
+from plrank_fast.training.learning_curve import learning_curve
 from plrank_fast.training.network import ScoringNetwork
 from plrank_fast.training.trainer import ACTIVITIES, TrainingRun
 

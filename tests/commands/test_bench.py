@@ -9,8 +9,8 @@ import pytest
 import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast._methods.registry import ESTIMATORS
+from plrank_fast.benchmarks.epoch_cost import Workload, fastest_in_turn
 from plrank_fast.data import PROFILES
-from plrank_fast.training.epoch_cost import Workload, fastest_in_turn
 
 pytest.importorskip("tqdm")
 

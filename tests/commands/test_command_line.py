@@ -612,7 +612,7 @@ def test_slow_data_are_shown(tmp_path, capsys, monkeypatch):
     """Each split once it is there. Mutants: nothing until the training; shown with --quiet; of quick data too."""
     shown = "train: 40 queries, "
     for seconds, quiet in ((0.0, []), (0.0, ["--quiet"]), (1e9, [])):
-        monkeypatch.setattr("plrank_fast.training.command_train.PATIENT_SECONDS", seconds)
+        monkeypatch.setattr("plrank_fast.commands.train.PATIENT_SECONDS", seconds)
         done("train", *SMALL, "--epochs", "0", "--overwrite", "--output", tmp_path, *quiet)
         assert capsys.readouterr().out.startswith(shown) == (seconds == 0.0 and not quiet)
 

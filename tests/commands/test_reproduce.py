@@ -13,9 +13,10 @@ from plrank_fast.__main__ import main
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
-from plrank_fast.training import paper_experiment, paper_figures, paper_learning, paper_methods, paper_summary
-from plrank_fast.training.paper_findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
-from plrank_fast.training.paper_results import ResultsFile
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS
+from plrank_fast.reproduction import experiment, learning, published, summary
+from plrank_fast.reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
+from plrank_fast.reproduction.results import ResultsFile
 
 TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
 
@@ -23,18 +24,18 @@ TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5"
 @pytest.fixture
 def tiny(monkeypatch):
     """Runs of a few steps on a few queries; the cells that are measured, as they are."""
-    monkeypatch.setattr(paper_learning, "SHORTEST_RUN", 0.004)
-    monkeypatch.setattr(paper_learning, "LEAST_QUERIES", 2)
-    monkeypatch.setattr("plrank_fast.training.paper_cost.SECONDS", 0.0)
-    monkeypatch.setattr("plrank_fast.training.paper_cost.LENGTHS", (5, 20))
-    monkeypatch.setattr("plrank_fast.training.paper_cost.QUERIES", {"mslr": 2})
-    render, drawn = paper_figures.rendered, []
+    monkeypatch.setattr(learning, "SHORTEST_RUN", 0.004)
+    monkeypatch.setattr(learning, "LEAST_QUERIES", 2)
+    monkeypatch.setattr("plrank_fast.reproduction.cost.SECONDS", 0.0)
+    monkeypatch.setattr("plrank_fast.reproduction.cost.LENGTHS", (5, 20))
+    monkeypatch.setattr("plrank_fast.reproduction.cost.QUERIES", {"mslr": 2})
+    render, drawn = experiment.png_of, []
 
-    def first_only(figure, kind):  # every figure is made; to draw one takes a second
+    def first_only(figure):  # every figure is made; to draw one takes a second
         drawn.append(figure)
-        return render(figure, kind) if len(drawn) == 1 else b"\x89PNG"
+        return render(figure) if len(drawn) == 1 else b"\x89PNG"
 
-    monkeypatch.setattr(paper_figures, "rendered", first_only)
+    monkeypatch.setattr(experiment, "png_of", first_only)
     measured = []
     original = ResultsFile.add
 
@@ -73,12 +74,12 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     keys = [json.dumps([line["part"], line["round"], line["cell"]], sort_keys=True) for line in lines[1:]]
     assert keys == tiny
     assert len(set(keys)) == len(keys)
-    rounds = {part: {line["round"] for line in lines[1:] if line["part"] == part} for part in paper_experiment.SHARES}
+    rounds = {part: {line["round"] for line in lines[1:] if line["part"] == part} for part in experiment.SHARES}
     assert all(numbers == {0, 1} for numbers in rounds.values())
 
     page = (folder / "report.html").read_text()
     pictures = [*folder.glob("*.png")]
-    assert len(pictures) == len([*folder.glob("*.svg")]) == page.count("src='data:image/png;base64,") == 6
+    assert len(pictures) == page.count("src='data:image/png;base64,") == 6
     assert not re.search(r"(src|href)=['\"](?!data:)", page)  # self-contained
     for words in (
         "AMD EPYC 7H12",
@@ -94,7 +95,7 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     assert all(float(row["minutes"]) >= float(row["network_seconds"]) / 60 > 0 for row in rows)
 
     capsys.readouterr()
-    monkeypatch.setattr(paper_experiment, "write_report", lambda *_: None)
+    monkeypatch.setattr(experiment, "write_report", lambda *_: None)
     assert main(arguments) == 0  # nothing is left to do but the report
     assert len(tiny) == len(keys)
     with pytest.raises(SystemExit):
@@ -104,13 +105,13 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
 
 def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
     """Mutants: status 0; no report; the run ends by an exception."""
-    measure = paper_learning.measure
+    measure = learning.measure
 
     def interrupting(cell, number):
         signal.raise_signal(signal.SIGINT)
         return measure(cell, number)
 
-    monkeypatch.setattr(paper_learning, "measure", interrupting)
+    monkeypatch.setattr(learning, "measure", interrupting)
     arguments = [*TINY, "--output", str(tmp_path), "--parts", "disparity"]
     assert main(arguments) == 130
     assert len(tiny) == 1
@@ -119,7 +120,7 @@ def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
 
 
 def cost_cell(method, samples, seconds, in_numpy=None, error=None, number=0):
-    cell = {"set": "mslr", "method": method, "samples": samples, "cutoffs": list(paper_methods.CUTOFFS)}
+    cell = {"set": "mslr", "method": method, "samples": samples, "cutoffs": list(CUTOFFS)}
     result = {"seconds": list(seconds), "numpy_seconds": in_numpy and list(in_numpy), "error": list(error or [0.1] * 5)}
     return {"part": "cost", "round": number, "cell": cell, "result": result, "seconds": 1.0}
 
@@ -142,7 +143,7 @@ def test_statements_about_cost_follow_from_the_figures():
 
     def measured(swap):
         names = ("pl_rank_3", "pl_rank_2")
-        figures = {name: paper_methods.MINUTES["mslr", name, 1000] for name in names}
+        figures = {name: published.MINUTES["mslr", name, 1000] for name in names}
         ours, in_numpy = (
             dict(zip(names, names[:: -1 if swap == which else 1], strict=True)) for which in ("ours", "NumPy")
         )
@@ -175,7 +176,7 @@ def test_statements_about_cost_follow_from_the_figures():
 )
 def test_verdict_of_several_cases(intervals, verdict):
     """Mutants: the verdict of the first case; of any."""
-    estimates = {str(interval): paper_summary.Estimate(0.0, *interval) for interval in intervals}
+    estimates = {str(interval): summary.Estimate(0.0, *interval) for interval in intervals}
     assert next(judged("It is positive", "value", estimates, 0.0)).verdict == verdict
     assert not list(judged("It is positive", "value", {}, 0.0))
 
@@ -201,20 +202,10 @@ def test_intervals_are_those_of_student():
     """Against the quantiles of SciPy. Mutant: two standard errors for any number of seeds."""
     stats = pytest.importorskip("scipy.stats")
     for n in range(2, 16):
-        assert paper_summary.STUDENT[n - 2] == pytest.approx(stats.t.ppf(0.975, n - 1), abs=0.01)
+        assert summary.STUDENT[n - 2] == pytest.approx(stats.t.ppf(0.975, n - 1), abs=0.01)
     values = np.array([1.0, 2.0, 4.0])
-    estimate, error = paper_summary.over_seeds(values), 4.30 * values.std(ddof=1) / np.sqrt(3)
+    estimate, error = summary.over_seeds(values), 4.30 * values.std(ddof=1) / np.sqrt(3)
     assert [estimate.low, estimate.high] == pytest.approx([values.mean() - error, values.mean() + error])
-
-
-def test_pictures_are_the_same_bytes():
-    """Mutants: the date in the file; names of elements at random."""
-    cells = [cost_cell("pl_rank_exact", 0, [1.0, 1.2, 1.5, 2.0, 3.0])]
-    first, second = (
-        paper_figures.rendered(paper_figures.cost_panels(cells, "cost", "K", "seconds"), "svg") for _ in range(2)
-    )
-    assert first == second
-    assert b"<svg" in first
 
 
 def test_results_file_refuses_what_it_is_not(tmp_path):
@@ -243,8 +234,8 @@ def test_real_files_in_folds(tmp_path, tiny, capsys):
         for part, n_docs in (("train", 5), ("vali", 3), ("test", 4)):
             lines = [f"{d % 3} qid:{q} 1:{d + fold} 2:{d * q}\n" for q in range(3) for d in range(n_docs + fold)]
             (tmp_path / f"Fold{fold}" / f"{part}.txt").write_text("".join(lines))
-    paper_learning._splits.cache_clear()
-    folds = [paper_learning._splits(str(tmp_path), number, 1.0) for number in range(3)]
+    learning._splits.cache_clear()
+    folds = [learning._splits(str(tmp_path), number, 1.0) for number in range(3)]
     assert [splits["train"].n_docs for splits in folds] == [18, 21, 18]
     assert [splits["test"].n_docs for splits in folds] == [15, 18, 15]
     arguments = ["--output", str(tmp_path / "out"), "--data", str(tmp_path), "--parts", "disparity"]

@@ -1,4 +1,4 @@
-"""The figures of speed in README and docs stand in ``training/claims.py`` as well, and each has a measurement."""
+"""The figures of speed in README and docs stand in ``benchmarks/claims.py`` as well, and each has a measurement."""
 
 import re
 from dataclasses import replace
@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from plrank_fast.__main__ import main
-from plrank_fast.training import claims
+from plrank_fast.benchmarks import claims
 
 ROOT = Path(__file__).parents[2]
 SPEED = re.compile(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from plrank_fast.training.epoch_cost import Method
+from plrank_fast.benchmarks.epoch_cost import Method
 
 DASHBOARD_FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
 DASHBOARD = runpy.run_path(str(DASHBOARD_FOLDER / "dashboard.py"))

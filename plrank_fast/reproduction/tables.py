@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from plrank_fast.training import paper_methods
-from plrank_fast.training.paper_results import Figures
-from plrank_fast.training.paper_summary import costs, curves, network_seconds, over_seeds
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.results import Figures
+from plrank_fast.reproduction.summary import costs, curves, network_seconds, over_seeds
 
 
 def to_csv(table: Sequence[Figures]) -> str:
@@ -27,7 +28,7 @@ def minutes_per_epoch(cells: Sequence[Figures]) -> list[Figures]:
     network = network_seconds(cells)
     rows = []
     for (shape, method), measured in costs(cells, "cost").items():
-        paper = dict(zip(paper_methods.CUTOFFS, paper_methods.published_minutes(method, shape), strict=False))
+        paper = dict(zip(CUTOFFS, published.published_minutes(method, shape), strict=False))
         passes = network.get(shape, 0.0)
         for cutoff, own, in_numpy, error in measured.by_column():
             rows.append({

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.training.epoch_cost import Method
-from plrank_fast.training.paper_methods import method_of
-from plrank_fast.training.paper_results import Figures
+from plrank_fast.benchmarks.epoch_cost import Method
+from plrank_fast.reproduction.published import method_of
+from plrank_fast.reproduction.results import Figures
 from plrank_fast.validation import FloatArray
 
 GRID = 25  # times at which curves of different seeds are compared

@@ -19,13 +19,12 @@ from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS
+from plrank_fast._shared.pictures import add_legend, new_panels, png_of, set_ticks
 from plrank_fast._shared.progress_bar import make_bar
+from plrank_fast.benchmarks import claims
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS, SAMPLES, Method, Workload, seconds_per_epoch
+from plrank_fast.commands.options import add_list, some_path
 from plrank_fast.data import PROFILES
-from plrank_fast.training import claims
-from plrank_fast.training.command_options import add_list, some_path
-from plrank_fast.training.epoch_cost import Method, Workload, seconds_per_epoch
-from plrank_fast.training.paper_figures import add_legend, new_panels, rendered, set_ticks
-from plrank_fast.training.paper_methods import CUTOFFS, SAMPLES
 from plrank_fast.validation import count, real
 
 METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
@@ -99,7 +98,7 @@ def draw(cells: list[Cell]) -> bytes:
         set_ticks(panel, sorted({cell["cutoff"] for cell in cells}))
     panels[0, 0].set_ylabel("seconds per epoch, one thread")
     add_legend(figure, panels)
-    return rendered(figure, "png")
+    return png_of(figure)
 
 
 def add_bench(commands: Any) -> None:

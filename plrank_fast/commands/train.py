@@ -15,8 +15,8 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
+from plrank_fast.commands.options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.data import PROFILES, RankingData
-from plrank_fast.training.command_options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.training.config import CHOICES, DEFAULT_EPOCHS, PRESETS, SCHEDULES, TrainingConfig, describe_preset
 from plrank_fast.training.model import MODEL
 from plrank_fast.training.sources import Source

@@ -17,10 +17,11 @@ import plrank_fast as plr
 from plrank_fast import __version__
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
-from plrank_fast.training import paper_cost, paper_figures, paper_learning
-from plrank_fast.training.paper_findings import all_findings
-from plrank_fast.training.paper_results import LEAST_ROUNDS, Part, ResultsFile
-from plrank_fast.training.paper_tables import all_tables, to_csv
+from plrank_fast._shared.pictures import png_of
+from plrank_fast.reproduction import cost, figures, learning
+from plrank_fast.reproduction.findings import all_findings
+from plrank_fast.reproduction.results import LEAST_ROUNDS, Part, ResultsFile
+from plrank_fast.reproduction.tables import all_tables, to_csv
 
 RESULTS, REPORT = "results.jsonl", "report.html"
 # These are the parts' shares of the time; time that one does not use goes to those after it.
@@ -45,11 +46,11 @@ def plan(settings: Settings) -> list[Part]:
     fewer = [name for name in sets if name != "istella"] or sets
     budget = 60 * settings.minutes / sum(SHARES[name] for name in settings.parts)
     parts = [
-        paper_cost.cost_part(shapes, cutoffs),
-        paper_cost.length_part(),
-        paper_learning.training_part("curves", sets, cutoffs, budget * SHARES["curves"]),
+        cost.cost_part(shapes, cutoffs),
+        cost.length_part(),
+        learning.training_part("curves", sets, cutoffs, budget * SHARES["curves"]),
         *(
-            paper_learning.training_part(name, fewer, [paper_learning.CUTOFF], budget * SHARES[name])
+            learning.training_part(name, fewer, [learning.CUTOFF], budget * SHARES[name])
             for name in ("settings", "disparity")
         ),
     ]
@@ -94,16 +95,15 @@ def run_parts(
 
 def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile) -> None:
     """Write tables, pictures and the page from the cells measured so far."""
-    from plrank_fast.training.paper_report import html_report  # of a module that takes a tenth of a command's start
+    from plrank_fast.reproduction.report import html_report  # of a module that takes a tenth of a command's start
 
     tables = all_tables(results.cells)
     for name, table in tables.items():
         write_atomically(folder / f"{name}.csv", to_csv(table).encode())
     pictures = {}
-    for name, figure in paper_figures.all_figures(results.cells).items():
-        for kind in ("svg", "png"):
-            pictures[name] = paper_figures.rendered(figure, kind)
-            write_atomically(folder / f"{name}.{kind}", pictures[name])
+    for name, figure in figures.all_figures(results.cells).items():
+        pictures[name] = png_of(figure)
+        write_atomically(folder / f"{name}.png", pictures[name])
     progress = []
     for part in parts:
         done, of = len(results.of(part.name)), len(part.cells)

@@ -12,15 +12,15 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import locked_folder, refuse_overwriting
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS
+from plrank_fast.commands.options import add_list, some_path
 from plrank_fast.data import PROFILES
-from plrank_fast.training import paper_experiment
-from plrank_fast.training.command_options import add_list, some_path
-from plrank_fast.training.paper_learning import find_folds
-from plrank_fast.training.paper_methods import CUTOFFS
-from plrank_fast.training.paper_results import ResultsFile
+from plrank_fast.reproduction import experiment
+from plrank_fast.reproduction.learning import find_folds
+from plrank_fast.reproduction.results import ResultsFile
 from plrank_fast.validation import count, real
 
-SUFFIXES = (".jsonl", ".html", ".csv", ".svg", ".png")  # of the files in the output folder
+SUFFIXES = (".jsonl", ".html", ".csv", ".png")  # of the files in the output folder
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
 
@@ -37,7 +37,7 @@ def add_reproduce(commands: Any) -> None:
     parser.add_argument(
         "--output", type=some_path, default="runs/reproduce", metavar="FOLDER", help="default %(default)s"
     )
-    add_list(parser, "parts", paper_experiment.SHARES, "experiments", paper_experiment.SHARES)
+    add_list(parser, "parts", experiment.SHARES, "experiments", experiment.SHARES)
     add_list(parser, "shapes", PROFILES, "data shapes", PROFILES)
     add_list(parser, "cutoffs", CUTOFFS, "cutoffs K")
     folds = "train on train.txt, vali.txt and test.txt in this folder or in its folds"
@@ -55,13 +55,13 @@ def reproduce(arguments: argparse.Namespace) -> int:
     for cutoff in arguments.cutoffs:
         count(cutoff, "cutoffs", 1)
     folder = Path(arguments.output)
-    path = folder / paper_experiment.RESULTS
+    path = folder / experiment.RESULTS
     if arguments.data:
         inputs = [path for fold in find_folds(arguments.data) for path in fold.paths]
         refuse_overwriting(inputs, output=[path for path in folder.glob("*") if path.suffix in SUFFIXES])
-    settings = paper_experiment.Settings(
+    settings = experiment.Settings(
         minutes=arguments.minutes,
-        parts=tuple(name for name in paper_experiment.SHARES if name in arguments.parts),
+        parts=tuple(name for name in experiment.SHARES if name in arguments.parts),
         sets=tuple(dict.fromkeys(arguments.shapes)),
         data=arguments.data,
         cutoffs=tuple(sorted(set(arguments.cutoffs))),
@@ -73,7 +73,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
             path.unlink(missing_ok=True)
         results = ResultsFile(path, asdict(settings))
         interrupted = until_reported.enter_context(deferred_interrupt())
-        parts = paper_experiment.plan(settings)
+        parts = experiment.plan(settings)
         with make_bar("train", 1.0, LAYOUT, quiet=arguments.quiet) as bar:
 
             def show(part: Any, share: float) -> None:
@@ -81,9 +81,9 @@ def reproduce(arguments: argparse.Namespace) -> int:
                 bar.set_postfix_str(f"{len(results.of(part.name))} cells", refresh=False)
                 bar.update(max(0.0, min(1.0, share) - bar.n))
 
-            finished = paper_experiment.run_parts(settings, parts, results, interrupted=interrupted, observer=show)
-        paper_experiment.write_report(folder, settings, parts, results)
-    print(f"report:   {folder / paper_experiment.REPORT}")
+            finished = experiment.run_parts(settings, parts, results, interrupted=interrupted, observer=show)
+        experiment.write_report(folder, settings, parts, results)
+    print(f"report:   {folder / experiment.REPORT}")
     print(f"figures:  {path}, with tables and pictures in the same folder")
     if not finished:
         print("interrupted: the report shows the results so far; the same command continues")

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from plrank_fast._shared.extras import import_extra
-from plrank_fast.training import paper_methods
+from plrank_fast._shared.pictures import add_legend, new_panels, set_ticks
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS, SAMPLES, Method
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.results import Figures
+from plrank_fast.reproduction.summary import Curves, costs, curves
 from plrank_fast.training.config import describe_preset
-from plrank_fast.training.epoch_cost import Method
-from plrank_fast.training.paper_results import Figures
-from plrank_fast.training.paper_summary import Curves, costs, curves
 from plrank_fast.validation import FloatArray
 
 NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
@@ -24,15 +23,6 @@ def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
     """Draw every figure for which there are cells, by the name of its file."""
     parts = {cell["part"] for cell in cells if "method" in cell["cell"]}
     return {name: of.draw(cells, *of.arguments) for name, of in FIGURES.items() if of.arguments[0] in parts}
-
-
-def rendered(figure: Any, kind: str) -> bytes:
-    """Return the contents of a picture's file, "png" or "svg"; equal figures give equal bytes."""
-    picture = io.BytesIO()
-    matplotlib = import_extra("matplotlib", "train")
-    with matplotlib.rc_context({"svg.hashsalt": "plrank-fast"}):
-        figure.savefig(picture, format=kind, dpi=150, metadata={"Date": None} if kind == "svg" else None)
-    return picture.getvalue()
 
 
 def cost_panels(cells: Sequence[Figures], part: str, xlabel: str, ylabel: str) -> Any:
@@ -47,9 +37,9 @@ def cost_panels(cells: Sequence[Figures], part: str, xlabel: str, ylabel: str) -
             _band(above, row.columns, row.seconds, method)
             if row.numpy_seconds is not None:
                 _band(below, row.columns, row.numpy_seconds, method)
-            if paper := paper_methods.published_minutes(method, shape):
+            if paper := published.published_minutes(method, shape):
                 style = {**_style(method), "linestyle": ":", "linewidth": 1, "label": None}
-                below.plot(paper_methods.CUTOFFS, 60 * np.array(paper), alpha=0.6, markersize=2.5, **style)
+                below.plot(CUTOFFS, 60 * np.array(paper), alpha=0.6, markersize=2.5, **style)
         for panel, source in ((above, "this library"), (below, "NumPy and paper" if shape else "NumPy")):
             panel.set(xscale="log", yscale="log", title=f"{_name(shape)}: {source}".lstrip(": "))
             set_ticks(panel, next(iter(rows.values())).columns)
@@ -87,40 +77,12 @@ def training_curves(
     return figure
 
 
-def new_panels(rows: int, columns: int, width: float, height: float, **shared: Any) -> tuple[Any, Any]:
-    """Make a figure and its panels, an array of shape (rows, columns)."""
-    # A Figure without pyplot needs no window system and changes no global state.
-    figure = import_extra("matplotlib.figure", "train").Figure(
-        figsize=(max(width * columns, 6.0), height * rows + 0.6), layout="constrained"
-    )
-    return figure, figure.subplots(rows, columns, squeeze=False, **shared)
-
-
-def set_ticks(panel: Any, places: Sequence[float]) -> None:
-    """Label these places of the horizontal axis, and draw a grid."""
-    panel.set_xticks(list(places), labels=[f"{place:g}" for place in places])
-    panel.minorticks_off()
-    panel.grid(alpha=0.25)
-
-
-def add_legend(figure: Any, panels: Any) -> None:
-    """Draw one legend under all panels."""
-    handles: dict[str, Any] = {}
-    for panel in np.ravel(panels):
-        for handle, label in zip(*panel.get_legend_handles_labels(), strict=True):
-            handles.setdefault(label, handle)
-    columns = max(2, int(figure.get_size_inches()[0] / 2.1))
-    figure.legend(
-        handles.values(), handles.keys(), loc="outside lower center", ncols=columns, frameon=False, fontsize="small"
-    )
-
-
 def _name(name: str) -> str:
     return NAMES.get(name, name.rstrip("/").rpartition("/")[2])
 
 
 def _style(method: Method, preset: str = "default") -> dict[str, Any]:
-    many = method.n_samples == paper_methods.SAMPLES[1]
+    many = method.n_samples == SAMPLES[1]
     return {
         "color": method.color,
         "linestyle": ("--" if many else "-") if preset == "default" else ("-." if many else ":"),
@@ -181,7 +143,7 @@ FIGURES = {
         "Cost of the gradients of an epoch against the cutoff K",
         "Median of the rounds; the band runs from the least to the greatest. Dashed: N = 1000. Above this library, "
         "below NumPy on the same machine and, thin and dotted, the minutes that the paper prints "
-        f"({paper_methods.HARDWARE}; they include the network's passes). Both rows of a column have one scale.",
+        f"({published.HARDWARE}; they include the network's passes). Both rows of a column have one scale.",
     ),
     "figure_1_list_length": Picture(
         cost_panels,

@@ -12,10 +12,10 @@ from functools import cache, lru_cache
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast.benchmarks.epoch_cost import Workload, fastest_in_turn, seconds_per_epoch
 from plrank_fast.data import PROFILES
-from plrank_fast.training.epoch_cost import Workload, fastest_in_turn, seconds_per_epoch
-from plrank_fast.training.paper_methods import ALL, PUBLISHED, cell_of, method_of
-from plrank_fast.training.paper_results import Figures, Part
+from plrank_fast.reproduction.published import ALL, PUBLISHED, cell_of, method_of
+from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.validation import FloatArray
 
 QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # of the sample

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from plrank_fast.training.epoch_cost import Method
+from plrank_fast.benchmarks.epoch_cost import SAMPLES, Method
 
 HARDWARE = "AMD EPYC 7H12, NumPy estimators, TensorFlow network"
-CUTOFFS = (5, 10, 25, 50, 100)
-SAMPLES = (100, 1000)
 
 # Minutes per epoch at each of the cutoffs, by set, method and number of samples.
 MINUTES: dict[tuple[str, str, int], tuple[float, ...]] = {

@@ -12,11 +12,11 @@ import time
 from functools import lru_cache
 from pathlib import Path
 
+from plrank_fast.benchmarks.epoch_cost import Method
 from plrank_fast.data import PROFILES, generate, normalize_queries
+from plrank_fast.reproduction.published import ALL, BEYOND, cell_of, method_of
+from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
-from plrank_fast.training.epoch_cost import Method
-from plrank_fast.training.paper_methods import ALL, BEYOND, cell_of, method_of
-from plrank_fast.training.paper_results import Figures, Part
 from plrank_fast.training.sources import Source, Splits
 
 LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by a half each

@@ -7,10 +7,10 @@ import html
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from plrank_fast.training import paper_methods
-from plrank_fast.training.paper_figures import FIGURES
-from plrank_fast.training.paper_findings import Finding
-from plrank_fast.training.paper_results import Figures
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.figures import FIGURES
+from plrank_fast.reproduction.findings import Finding
+from plrank_fast.reproduction.results import Figures
 
 STYLE = """
 body { margin: 0 auto; max-width: 74rem; padding: 1.5rem; color: #1b1f24; font: 16px/1.55 system-ui, sans-serif; }
@@ -79,7 +79,7 @@ def _table_2(rows: Sequence[Figures]) -> str:
     note = (
         "Whole epochs of the full set on one thread, gradients and network passes; measured on a sample of queries "
         "with the set's list lengths and scaled to all its documents. Below: NumPy on this machine (timed on one query "
-        f"of mean length and scaled likewise), and what the paper prints ({paper_methods.HARDWARE})."
+        f"of mean length and scaled likewise), and what the paper prints ({published.HARDWARE})."
     )
     shown = _table(
         ("set", "method", *(f"K = {cutoff}" for cutoff in cutoffs)),

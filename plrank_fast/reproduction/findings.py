@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from plrank_fast.training import paper_methods
-from plrank_fast.training.epoch_cost import Method
-from plrank_fast.training.paper_methods import BEYOND
-from plrank_fast.training.paper_results import Figures
-from plrank_fast.training.paper_summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS, Method
+from plrank_fast.reproduction import published
+from plrank_fast.reproduction.published import BEYOND
+from plrank_fast.reproduction.results import Figures
+from plrank_fast.reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 from plrank_fast.validation import FloatArray
 
 HOLDS, OPEN, FAILS, IN_PART = "holds", "open", "does not reproduce", "holds in part"
@@ -109,8 +109,8 @@ def _cost(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
 
 
 def _of_paper(shape: str, method: Method) -> str:
-    minutes = paper_methods.published_minutes(method, shape)
-    return f" (paper: {growth(np.array([minutes]), paper_methods.CUTOFFS).value:.2f})" if minutes else ""
+    minutes = published.published_minutes(method, shape)
+    return f" (paper: {growth(np.array([minutes]), CUTOFFS).value:.2f})" if minutes else ""
 
 
 def _over_all(parts: list[FloatArray], middle: Callable[[FloatArray], Any] = np.median) -> dict[str, Estimate]:

@@ -6,8 +6,8 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
+from plrank_fast.commands.options import EMPTY, add_reading, caches, parameters_of, some_path
 from plrank_fast.named_metrics import METRICS
-from plrank_fast.training.command_options import EMPTY, add_reading, caches, parameters_of, some_path
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.model import MODEL, load_model, model_file
 from plrank_fast.validation import count, threads

@@ -19,12 +19,11 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.training.epoch_cost import Call, Method, Workload, fastest_in_turn, seconds_per_epoch
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS, Call, Method, Workload, fastest_in_turn, seconds_per_epoch
 from plrank_fast.validation import FloatArray
 
 PROCESSOR, WALL = time.process_time, time.perf_counter
 EXACT = Method("pl_rank_exact", 0)
-CUTOFFS = (5, 10, 25, 50, 100)
 LIGHTGBM_LENGTHS = (24, 120, 316)
 # It ends with the process that started it.
 BUSY_PROGRAM = "import os; parent = os.getppid()\nwhile os.getppid() == parent: sum(range(10_000))"
