@@ -129,7 +129,8 @@ PLACE_OF_OTHER_PAGES = "<!-- other pages -->"
 def list_other_pages(app, name: str, source: list[str]) -> None:
     """Put pages that no list names into the list of how-to pages, so that a new page is on the site at once."""
     if PLACE_OF_OTHER_PAGES in source[0]:
-        lists = "".join((FOLDER / f"{page}.md").read_text() for page in ("index", "how_to", "how_it_works"))
+        pages = ("index", "how_to", "how_it_works", "contributing")
+        lists = "".join((FOLDER / f"{page}.md").read_text() for page in pages)
         named = set(re.findall(r"^(?:.* <)?(\w+)>?$", lists, re.MULTILINE)) | {"index"}
         others = sorted({page.stem for page in FOLDER.glob("*.md")} - named)
         source[0] = source[0].replace(PLACE_OF_OTHER_PAGES, "\n".join(others))

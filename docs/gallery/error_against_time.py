@@ -100,8 +100,10 @@ for (method, settings), style in zip(series.items(), styles, strict=True):
         # The points of rtol = 1e-8 and 1e-10 nearly coincide, so their labels are on different sides.
         left = setting.get("rtol") == 1e-8
         place = (-8, -3) if left else (8, 8 if label == "N = 1" else 3)
-        if method in (pl_rank_3_in_numpy, reinforce_in_pytorch) and label != "N = 1000":
-            continue  # their lines are close to each other
+        if method in (pl_rank_3_in_numpy, reinforce_in_pytorch):  # whose lines are close to each other
+            if label != "N = 1000":
+                continue
+            place = (8, -10 if method is pl_rank_3_in_numpy else 3)
         axes.annotate(
             label, (microseconds, error), textcoords="offset points", xytext=place,
             ha="right" if left else "left", fontsize="small",
