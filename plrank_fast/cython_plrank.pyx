@@ -10,18 +10,12 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, Noise, estimate_of
 from plrank_fast._core.gradients.exact cimport exact_workspace, find_rank_probabilities, solve
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
-from plrank_fast._core.gradients.sampled cimport Source, estimate_query, query_workspace
-from plrank_fast._core.gradients.stochastic_rank cimport (
-    PLR_GUMBEL,
-    PLR_NORMAL,
-    Call,
-    estimate_noisy_query,
-    noisy_workspace,
-)
+from plrank_fast._core.gradients.sampled cimport estimate_query, query_workspace
+from plrank_fast._core.gradients.stochastic_rank cimport PLR_GUMBEL, PLR_NORMAL, stochastic_rank_estimator
 from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, lay_out_buckets
 from plrank_fast._core.losses.loss cimport LossQuery
 from plrank_fast._core.random.stream cimport block_size
@@ -403,12 +397,13 @@ cdef int32_t estimate_gradient(
         status = check_rankings(rankings, n_samples, length, min(cutoff, n_items), n_items, aligned_memory(workspace))
     if status != PLRANK_OK:
         return status
-    cdef Source source = Source(
-        rankings, length, Draw(sampler, 0, n_samples, &content.key[0], content.query, content.block))
     if n_items > 1 and cutoff > 0:
-        query = estimate_of(scores, relevance, n_items, rank_weights, cutoff, gradient, hessian)
+        query = estimate_of(
+            scores, relevance, n_items, rank_weights, cutoff,
+            Draw(sampler, 0, n_samples, &content.key[0], content.query, content.block), gradient, hessian)
+        query.given, query.length = rankings, length
         estimator = estimator_of(conditional, hessian != NULL)
-        estimate_query(&estimator, &query, &source, 0, aligned_memory(workspace))
+        estimate_query(&estimator, &query, aligned_memory(workspace))
     else:
         # a single item has no gradient, and rounding must not give it one
         clear(gradient, n_items)
@@ -450,7 +445,8 @@ cdef int64_t plrank_stochastic_rank_workspace(int64_t n_items, int64_t cutoff) n
     cdef int32_t status = check_sizes(n_items, cutoff, 1)
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
         return status
-    return with_alignment(noisy_workspace(n_items, min(cutoff, n_items)))
+    cdef Estimator estimator = stochastic_rank_estimator()
+    return with_alignment(query_workspace(&estimator, n_items, min(cutoff, n_items)))
 
 
 cdef int32_t plrank_stochastic_rank(
@@ -459,8 +455,10 @@ cdef int32_t plrank_stochastic_rank(
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
     cdef int64_t needed = plrank_stochastic_rank_workspace(n_items, cutoff)
+    cdef Estimator estimator = stochastic_rank_estimator()
     cdef Stream content
-    cdef Call call
+    cdef Estimate query
+    cdef Noise of_query
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed)
         or check_sizes(n_items, cutoff, n_samples)
@@ -474,14 +472,13 @@ cdef int32_t plrank_stochastic_rank(
     if not 1.0 / LARGEST_SIGMA <= sigma <= LARGEST_SIGMA:
         return PLRANK_BAD_SIGMA
     clear(gradient, n_items)
-    if needed > 0:
-        call.noise = PLR_GUMBEL if noise == PLRANK_GUMBEL else PLR_NORMAL
-        call.inverse_sigma = 1.0 / sigma
-        call.given = NULL
-        call.draw = Draw(PLRANK_AUTO, 0, n_samples, &content.key[0], content.query, content.block)
-        estimate_noisy_query(
-            &call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), 0, aligned_memory(workspace),
-            gradient)
+    if n_items > 1 and cutoff > 0:
+        of_query = Noise(PLR_GUMBEL if noise == PLRANK_GUMBEL else PLR_NORMAL, 1.0 / sigma, NULL)
+        query = estimate_of(
+            scores, relevance, n_items, rank_weights, cutoff,
+            Draw(PLRANK_AUTO, 0, n_samples, &content.key[0], content.query, content.block), gradient, NULL)
+        query.noise = &of_query
+        estimate_query(&estimator, &query, aligned_memory(workspace))
     advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
 

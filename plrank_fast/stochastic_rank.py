@@ -5,7 +5,7 @@ from __future__ import annotations
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.validation import FloatArray, RandomState
 
 
@@ -87,6 +87,7 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    return _stochastic_rank.stochastic_rank(
-        scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query
-    )
+    return _sampled.estimate(
+        "stochastic_rank", scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
+        first_query, noise=noise, sigma=sigma,
+    )  # fmt: skip

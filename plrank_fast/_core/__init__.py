@@ -8,7 +8,7 @@ Each module imports only modules listed above it::
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
-                                              policy_gradient  exposure  sampled  stochastic_rank  exact
+                                              policy_gradient  exposure  stochastic_rank  sampled  exact
                                               curvature
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank

@@ -23,7 +23,7 @@ from measured_errors_of_losses import losses
 from measured_errors_of_ties import ties
 from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.gradients import sampled
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
@@ -268,7 +268,9 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
         noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
         arrays = problem.scores, problem.relevance, problem.rank_weights
-        got = _stochastic_rank.stochastic_rank(*arrays, None, noise, 1.0, n_samples, None, 1, None, 0, given)
+        got = sampled.estimate(
+            "stochastic_rank", *arrays, None, n_samples, None, None, "auto", 1, None, 0, noise=noise, given_noise=given
+        )
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)
         ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), bound)
     return ratios

@@ -5,7 +5,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference, validation
-from plrank_fast._core.gradients import stochastic_rank as _stochastic_rank
+from plrank_fast._core.gradients import sampled
 from problems import signed
 from streams import stream_words
 
@@ -14,9 +14,10 @@ DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_dens
 
 def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     """The compiled estimator on noise made here: exponential numbers E for Gumbel noise -log E, or normal ones."""
-    return _stochastic_rank.stochastic_rank(
-        scores, relevance, rank_weights, None, noise, sigma, len(given), None, 1, None, 0, given
-    )
+    return sampled.estimate(
+        "stochastic_rank", scores, relevance, rank_weights, None, len(given), None, None, "auto", 1, None, 0,
+        noise=noise, sigma=sigma, given_noise=given,
+    )  # fmt: skip
 
 
 def best_of_given_noise(noise, sigma, scores, relevance, rank_weights, given, estimator=reference.stochastic_rank):

@@ -3,7 +3,8 @@
 ``begin`` prepares the state, ``accumulate`` adds rankings to the gradient or the state, as often as there are more, and
 ``hand_out`` adds the sums in the state to the gradient. An estimator that must see all rankings first, for a baseline,
 has a fourth, ``observe``. ``sampled`` lays the state out, draws the rankings in portions,
-keeps sums over very many of them accurate, and takes the mean.
+keeps sums over very many of them accurate, and takes the mean. One that also needs the noise by which rankings come
+about draws its samples itself, by ``accumulate_block`` in place of ``accumulate``.
 """
 
 from libc.string cimport memset
@@ -12,6 +13,14 @@ from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.layout cimport layout_function
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.threads cimport cancellation, is_cancelled
+from plrank_fast._core.sampling.samplers cimport Draw
+
+
+cdef struct Noise:
+    # the noise on the scores, of an estimator that draws it
+    int kind
+    double inverse_sigma
+    const double *given          # (n_samples, n_items) of a single query, or NULL
 
 
 cdef struct Estimate:
@@ -23,7 +32,10 @@ cdef struct Estimate:
     const double *rank_weights
     const Weights *weights       # of the items
     # rankings of the query
-    intp_t n_samples
+    Draw draw                    # its number of samples is also that of given rankings
+    const int32_t *given         # (n_samples, length) rankings, or NULL: they are drawn
+    intp_t length
+    const Noise *noise
     const double *rewards        # (n_samples,) of given rankings, replacing relevance and rank weights; or NULL
     cancellation stop            # checked within a ranking by estimators that take O(D K) for one
     # outputs: sums, until the driver takes their mean
@@ -44,6 +56,7 @@ ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 # the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE)
 ctypedef void (*group_step)(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil
+ctypedef void (*block_step)(Estimate *estimate, intp_t block) noexcept nogil
 
 cdef enum Result:
     MEAN
@@ -56,6 +69,7 @@ cdef struct Estimator:
     accumulate_step observe      # all rankings, before any is accumulated; or NULL
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
+    block_step accumulate_block  # draws the samples of a block itself; or NULL
     estimate_step hand_out       # leaves the state's sums at zero; NULL: all sums are in the gradient
     Result result
     bint one_per_query           # the estimate is one number, not one per item
@@ -68,9 +82,9 @@ cdef struct Estimator:
 
 cdef inline Estimate estimate_of(
     const double *scores, const double *relevance, intp_t n_items, const double *rank_weights, intp_t cutoff,
-    double *gradient, double *hessian
+    Draw draw, double *gradient, double *hessian
 ) noexcept nogil:
-    """Return an estimate of one query with its outputs; later steps set the other members."""
+    """Return an estimate of one query, from drawn rankings if the caller gives none; later steps set the rest."""
     cdef Estimate estimate
     memset(&estimate, 0, sizeof(Estimate))
     estimate.n_items = n_items
@@ -78,6 +92,8 @@ cdef inline Estimate estimate_of(
     estimate.scores = scores
     estimate.relevance = relevance
     estimate.rank_weights = rank_weights
+    estimate.draw = draw
+    estimate.draw.cutoff = estimate.cutoff
     estimate.gradient = gradient
     estimate.hessian = hessian
     return estimate
@@ -98,6 +114,7 @@ cdef inline Estimator new_estimator(
     estimator.accumulate = accumulate
     estimator.observe = NULL
     estimator.accumulate_group = NULL
+    estimator.accumulate_block = NULL
     estimator.hand_out = hand_out
     estimator.result = MEAN
     estimator.one_per_query = False

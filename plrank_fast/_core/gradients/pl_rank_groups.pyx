@@ -114,7 +114,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     state.sums.total_weight = estimate.weights.total
     state.sums.gradient = estimate.gradient
     state.sums.is_signed = any_negative(estimate.rank_weights, cutoff) or any_negative(estimate.relevance, n_items)
-    state.sums.limit = largest_amplification(min(estimate.n_samples, state.flush_after)) / estimate.weights.total
+    state.sums.limit = largest_amplification(min(estimate.draw.n_samples, state.flush_after)) / estimate.weights.total
     memset(state.sums.odd, 0, n_items * sizeof(double))
     clear_totals(state)
 

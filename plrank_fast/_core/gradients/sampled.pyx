@@ -12,7 +12,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
 from plrank_fast._core.gradients.estimator cimport (
-    MEAN_OF_OTHERS, SUM, Estimate, Estimator, estimate_of, ns_per_sample,
+    MEAN_OF_OTHERS, SUM, Estimate, Estimator, Noise, estimate_of, ns_per_sample,
 )
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
@@ -21,6 +21,7 @@ from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
 from plrank_fast._core.gradients.policy_gradient cimport (
     log_prob_estimator, placement_estimator, policy_gradient_estimator, subtract_baseline,
 )
+from plrank_fast._core.gradients.stochastic_rank cimport NOISES, stochastic_rank_estimator
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
@@ -29,6 +30,7 @@ from plrank_fast._core.runtime.arguments cimport (
     CheckedBatch,
     checked_batch,
     checked_count,
+    checked_factor,
     checked_flag,
     checked_output,
     checked_threads,
@@ -36,12 +38,12 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
     zeros,
 )
-from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
-from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
+from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, cancellation_of, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
     NS_PER_ITEM,
@@ -59,6 +61,7 @@ from plrank_fast._core.sampling.samplers cimport (
     prepared_sampler,
     sampler_in,
     sampler_workspace,
+    samples_in_block,
     start_block,
     thread_samplers,
 )
@@ -77,6 +80,7 @@ cdef dict ESTIMATORS = {
     "pl_rank_cmc with hessian": <uintptr_t>conditional_estimator,
     "policy_gradient": <uintptr_t>policy_gradient_estimator,
     "placement_policy_gradient": <uintptr_t>placement_estimator,
+    "stochastic_rank": <uintptr_t>stochastic_rank_estimator,
 }
 
 cdef double NS_PER_RANK_READ = 100.0  # of a ranking so long that no cache holds its items
@@ -92,6 +96,8 @@ cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nog
 
 cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
     """Return the bytes for one query: a block of drawn rankings or a group of given ones, and all states."""
+    if estimator.accumulate_block != NULL:
+        return bytes_of(estimator.lay_out, n_items, cutoff)
     return (
         rankings_bytes(BLOCK, cutoff) + totals_bytes(n_items) + weights_workspace(n_items)
         + bytes_of(estimator.lay_out, n_items, cutoff) + sampler_workspace(n_items, cutoff))
@@ -161,6 +167,10 @@ cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *
     return <char *>layout.next
 
 
+cdef inline intp_t number_of_blocks(const Estimate *estimate) noexcept nogil:
+    return (estimate.draw.n_samples + block_size(estimate.n_items) - 1) // block_size(estimate.n_items)
+
+
 cdef void begin_pass(Estimate *estimate) noexcept nogil:
     estimate.in_totals = False
     estimate.until_moved = rankings_per_total(estimate.n_items)
@@ -185,7 +195,7 @@ cdef void take_mean(double *sums, const double *totals, intp_t n, intp_t denomin
 
 
 cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
-    cdef intp_t n = results_per_query(estimator, estimate.n_items), denominator = estimate.n_samples
+    cdef intp_t n = results_per_query(estimator, estimate.n_items), denominator = estimate.draw.n_samples
     cdef const double *totals = NULL
     cdef const double *of_hessian = NULL
     if estimator.result == SUM:
@@ -226,28 +236,23 @@ cdef void accumulate_rows(
         first += n_lanes
 
 
-cdef char *weigh_items(
-    Estimate *estimate, Weights *weights, const Source *source, intp_t query, char *workspace
-) noexcept nogil:
+cdef char *weigh_items(Estimate *estimate, Weights *weights, char *workspace) noexcept nogil:
     """Lay out weights of the items and totals; return the first unused byte."""
-    cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
-    cdef bint sort = source.given == NULL and asks_for_spread(&draw, estimate.n_items)
+    cdef bint sort = estimate.given == NULL and asks_for_spread(&estimate.draw, estimate.n_items)
     estimate.weights = weights
-    estimate.n_samples = source.draw.n_samples
     estimate.totals = <double *>workspace
     workspace += totals_bytes(estimate.n_items)
     return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
 
 
 cdef void draw_and_accumulate(
-    const Estimator *estimator, Estimate *estimate, Sampler *sampler, const Draw *draw, int32_t *rows
+    const Estimator *estimator, Estimate *estimate, Sampler *sampler, int32_t *rows
 ) noexcept nogil:
     """Draw the rankings of one query and accumulate them, block by block."""
-    cdef intp_t block, n_rankings, first, n_lanes, block_length = block_size(estimate.n_items)
-    cdef intp_t cutoff = estimate.cutoff
-    for block in range((draw.n_samples + block_length - 1) // block_length):
-        n_rankings = min(block_length, draw.n_samples - block * block_length)
-        start_block(sampler, draw, block)
+    cdef intp_t block, n_rankings, first, n_lanes, cutoff = estimate.cutoff
+    for block in range(number_of_blocks(estimate)):
+        n_rankings = samples_in_block(&estimate.draw, estimate.n_items, block)
+        start_block(sampler, &estimate.draw, block)
         if not estimate.in_groups:
             draw_rows(sampler, n_rankings, rows, cutoff)
             estimator.accumulate(estimate, rows, n_rankings, cutoff)
@@ -262,37 +267,43 @@ cdef void draw_and_accumulate(
 
 
 cdef void run_over_query(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, Sampler *sampler,
-    const Draw *draw, int32_t *rows
+    const Estimator *estimator, Estimate *estimate, Sampler *sampler, int32_t *rows
 ) noexcept nogil:
     """Accumulate the rankings of one query, given or drawn."""
-    if source.given == NULL:
-        draw_and_accumulate(estimator, estimate, sampler, draw, rows)
+    if estimate.given == NULL:
+        draw_and_accumulate(estimator, estimate, sampler, rows)
     else:
-        accumulate_rows(
-            estimator, estimate, source.given + query * estimate.n_samples * source.length, estimate.n_samples,
-            source.length, rows)
+        accumulate_rows(estimator, estimate, estimate.given, estimate.draw.n_samples, estimate.length, rows)
 
 
-cdef void estimate_query(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, char *workspace
-) noexcept nogil:
-    """Compute the estimate of one query from given rankings, or from rankings drawn for it."""
+cdef void estimate_query_of_noise(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
+    """Compute the estimate of one query from samples that the estimator draws."""
+    cdef intp_t block
+    begin_estimate(estimator, estimate, workspace)
+    for block in range(number_of_blocks(estimate)):
+        estimator.accumulate_block(estimate, block)
+    finish(estimator, estimate)
+
+
+cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
+    """Compute the estimate of one query from given rankings, or from samples drawn for it."""
     cdef Sampler sampler
     cdef Weights weights
-    cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
     cdef Estimator observing
     cdef int32_t *rows = <int32_t *>workspace
+    if estimator.accumulate_block != NULL:
+        estimate_query_of_noise(estimator, estimate, workspace)
+        return
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
-    workspace = weigh_items(estimate, &weights, source, query, workspace)
+    workspace = weigh_items(estimate, &weights, workspace)
     workspace = begin_estimate(estimator, estimate, workspace)
-    if source.given == NULL:
-        prepare_sampler(&sampler, &draw, &weights, NULL, workspace)
+    if estimate.given == NULL:
+        prepare_sampler(&sampler, &estimate.draw, &weights, NULL, workspace)
     if estimator.observe != NULL:
         observing = observer(estimator)
-        run_over_query(&observing, estimate, source, query, &sampler, &draw, rows)
+        run_over_query(&observing, estimate, &sampler, rows)
         begin_pass(estimate)
-    run_over_query(estimator, estimate, source, query, &sampler, &draw, rows)
+    run_over_query(estimator, estimate, &sampler, rows)
     finish(estimator, estimate)
 
 
@@ -303,7 +314,10 @@ cdef void estimate_query(
 cdef struct Call:
     Queries queries
     Estimator estimator
-    Source source
+    Draw draw                    # of the first query
+    const int32_t *given         # (n_queries, n_samples, length) rankings, or NULL
+    intp_t length
+    Noise noise
     const double *rewards        # (n_queries, n_samples), or NULL
     double *out
     double *hessian              # or NULL
@@ -313,18 +327,22 @@ cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
     """Return the estimate of one query of a batch with its outputs."""
     cdef Query query = query_at(&call.queries, q)
     cdef Estimate estimate = estimate_of(
-        query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff,
+        query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff, draw_of(&call.draw, q, 0),
         call.out + (q if call.estimator.one_per_query else query.first),
         call.hessian + query.first if call.hessian != NULL else NULL)
+    estimate.noise = &call.noise
+    estimate.length = call.length
+    if call.given != NULL:
+        estimate.given = call.given + q * call.draw.n_samples * call.length
     if call.rewards != NULL:
-        estimate.rewards = call.rewards + q * call.source.draw.n_samples
+        estimate.rewards = call.rewards + q * call.draw.n_samples
     return estimate
 
 
 cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef Estimate estimate = estimate_in(call, q)
-    estimate_query(&call.estimator, &estimate, &call.source, q, workspace)
+    estimate_query(&call.estimator, &estimate, workspace)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -350,20 +368,15 @@ cdef int accumulate_long(
 
 
 cdef int draw_and_accumulate_long(
-    const Estimator *estimator, Estimate *estimate, const Source *source, intp_t query, LongDraw *drawing,
-    int n_threads, Workspaces samplers, int32_t *columns
+    const Estimator *estimator, Estimate *estimate, LongDraw *drawing, int n_threads, Workspaces samplers,
+    int32_t *columns
 ) except -1:
     """Run rounds of drawing rows in parallel (or of reading given ones) and accumulating them in order."""
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef intp_t block_length = block_size(n_items)
-    cdef intp_t n_blocks = (source.draw.n_samples + block_length - 1) // block_length
+    cdef intp_t n_items = estimate.n_items, block_length = block_size(n_items), n_blocks = number_of_blocks(estimate)
     cdef intp_t blocks_per_round, n_rankings
-    cdef const int32_t *given = NULL
-    drawing.stride = source.length if source.given != NULL else cutoff
+    drawing.stride = estimate.length if estimate.given != NULL else estimate.cutoff
     drawing.ns_per_block = block_length * NS_PER_ITEM * n_items
-    if source.given != NULL:
-        given = source.given + query * source.draw.n_samples * source.length
-    else:
+    if estimate.given == NULL:
         drawing.ns_per_block = block_length * drawing.prepared.ns_per_ranking
     # limited by the length of a round, and by a megabyte of rankings per thread
     drawing.blocks_per_task = min(
@@ -371,15 +384,15 @@ cdef int draw_and_accumulate_long(
         max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, drawing.stride))))
     blocks_per_round = drawing.blocks_per_task * n_threads
     cdef Workspaces rankings = Workspaces(
-        1, 0 if given != NULL else rankings_bytes(block_length, drawing.stride) * blocks_per_round)
+        1, 0 if estimate.given != NULL else rankings_bytes(block_length, drawing.stride) * blocks_per_round)
     drawing.rankings = <int32_t *>rankings.of_thread(0)
     for drawing.first_block in range(0, n_blocks, blocks_per_round):
         drawing.last_block = min(drawing.first_block + blocks_per_round, n_blocks)
         n_rankings = (
-            min(drawing.last_block * block_length, source.draw.n_samples) - drawing.first_block * block_length)
-        if given != NULL:
+            min(drawing.last_block * block_length, estimate.draw.n_samples) - drawing.first_block * block_length)
+        if estimate.given != NULL:
             accumulate_long(
-                estimator, estimate, given + drawing.first_block * block_length * drawing.stride, n_rankings,
+                estimator, estimate, estimate.given + drawing.first_block * block_length * drawing.stride, n_rankings,
                 drawing.stride, columns)
         else:
             draw_round(drawing, n_threads, samplers)
@@ -391,10 +404,8 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     """Estimate a query that outlasts a round: draw blocks in parallel, accumulate them in order, for the same bits."""
     cdef const Call *call = <const Call *>call_
     cdef const Estimator *estimator = &call.estimator
-    cdef const Source *source = &call.source
     cdef Estimate estimate = estimate_in(call, query)
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef Draw draw = draw_of(&source.draw, query, estimate.cutoff)
     cdef Weights weights
     cdef LongDraw drawing
     cdef Estimator observing
@@ -404,21 +415,76 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef Workspaces prepared, samplers = None
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
     cdef char *workspace = weigh_items(
-        &estimate, &weights, source, query, estimating.of_thread(0) + group_bytes(n_items, cutoff))
+        &estimate, &weights, estimating.of_thread(0) + group_bytes(n_items, cutoff))
     estimate.stop.interrupted = signal_came
-    drawing.draw = &draw
+    drawing.draw = &estimate.draw
     drawing.weights = &weights
-    if source.given == NULL:
-        prepared = prepared_sampler(&draw, &weights)
+    if estimate.given == NULL:
+        prepared = prepared_sampler(&estimate.draw, &weights)
         samplers = thread_samplers(prepared, n_threads)
         drawing.prepared = sampler_in(prepared)
     begin_estimate(estimator, &estimate, workspace)
     if estimator.observe != NULL:
         observing = observer(estimator)
-        draw_and_accumulate_long(&observing, &estimate, source, query, &drawing, n_threads, samplers, columns)
+        draw_and_accumulate_long(&observing, &estimate, &drawing, n_threads, samplers, columns)
         begin_pass(&estimate)
-    draw_and_accumulate_long(estimator, &estimate, source, query, &drawing, n_threads, samplers, columns)
+    draw_and_accumulate_long(estimator, &estimate, &drawing, n_threads, samplers, columns)
     finish(estimator, &estimate)
+    return 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# A long query whose samples the estimator draws: a task adds up a block of them, and blocks are added in order
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct OfThread:
+    bint ready                   # whether the estimate has begun
+    Estimate estimate
+
+cdef struct Blocks:
+    # a round of blocks
+    const Estimator *estimator
+    intp_t first
+    double *sums                 # (tasks, n_items) over the block of each task
+
+
+cdef void block_task(const void *blocks_, intp_t task, char *workspace) noexcept nogil:
+    cdef const Blocks *blocks = <const Blocks *>blocks_
+    cdef OfThread *own = <OfThread *>workspace
+    cdef Estimate *estimate = &own.estimate
+    estimate.gradient = blocks.sums + task * estimate.n_items
+    if not own.ready:
+        begin_estimate(blocks.estimator, estimate, workspace + aligned(sizeof(OfThread)))
+        own.ready = True
+    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
+    blocks.estimator.accumulate_block(estimate, blocks.first + task)
+
+
+cdef int estimate_long_query_of_noise(const void *call_, intp_t query, int n_threads) except -1:
+    cdef const Call *call = <const Call *>call_
+    cdef Estimate estimate = estimate_in(call, query)
+    cdef intp_t n_items = estimate.n_items, n_blocks = number_of_blocks(&estimate), task, d
+    cdef intp_t tasks = min(<intp_t>n_threads, n_blocks)
+    cdef double ns_per_block = block_size(n_items) * ns_per_sample(&call.estimator, n_items, estimate.cutoff)
+    cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))
+    cdef Workspaces threads = Workspaces(
+        tasks, aligned(sizeof(OfThread)) + bytes_of(call.estimator.lay_out, n_items, estimate.cutoff))
+    cdef Blocks blocks = Blocks(&call.estimator, 0, <double *>sums.of_thread(0))
+    cdef OfThread *first = <OfThread *>threads.of_thread(0)
+    cdef OfThread *own
+    for task in range(tasks):
+        own = <OfThread *>threads.of_thread(task)
+        own.ready = False
+        own.estimate = estimate
+        own.estimate.stop = cancellation_of(task, &first.estimate.stop)
+    memset(estimate.gradient, 0, n_items * sizeof(double))
+    for blocks.first in range(0, n_blocks, tasks):
+        tasks = min(tasks, n_blocks - blocks.first)
+        run_tasks(block_task, &blocks, tasks, ns_per_block, n_threads, threads)
+        for task in range(tasks):
+            for d in range(n_items):
+                estimate.gradient[d] += blocks.sums[task * n_items + d]
+    finish(&call.estimator, &estimate)
     return 0
 
 
@@ -431,7 +497,7 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     cdef double ns_per_ranking = 100.0 + NS_PER_ITEM * n_items
     cdef int passes = 1 if call.estimator.observe == NULL else 2
     ns_per_ranking += ns_per_sample(&call.estimator, n_items, min(call.queries.n_ranks, n_items))
-    return 100.0 + call.source.draw.n_samples * passes * ns_per_ranking
+    return 100.0 + call.draw.n_samples * passes * ns_per_ranking
 
 
 cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:
@@ -443,21 +509,25 @@ cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) excep
     call.queries = checked.queries
     batch.call = call
     batch.query = estimate_in_batch
-    batch.long_query = estimate_long_query
+    batch.long_query = (
+        estimate_long_query if call.estimator.accumulate_block == NULL else estimate_long_query_of_noise)
     batch.fewest_items = call.estimator.fewest_items
     batch.workspace = query_workspace(&call.estimator, checked.longest, n_ranks)
     batch.cost = cost_of_query
-    batch.kind = <const void *>call.estimator.accumulate
+    batch.kind = <const void *>(
+        call.estimator.accumulate if call.estimator.accumulate != NULL else call.estimator.accumulate_block)
     return run_batch(&batch, n_threads)
 
 
 def estimate(
     str estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-    first_query, hessian=False, baseline=False
+    first_query, hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None
 ):
     """Return the estimate of one of ``ESTIMATORS``, with its Hessian diagonal on request.
 
-    The arguments are those of ``pl_rank_3``, and the ``baseline`` of policy gradients.
+    The arguments are those of ``pl_rank_3``, the ``baseline`` of policy gradients, and ``noise`` and ``sigma`` of
+    StochasticRank. ``given_noise`` replaces the noise of a single query: (n_samples, n_docs) standard exponential
+    numbers E for Gumbel noise -log E, or standard normal ones.
     """
     cdef Call call
     cdef uint64_t[2] key
@@ -472,9 +542,13 @@ def estimate(
     checked = checked_batch(
         scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets, n_threads)
     n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
-    call.source.given = NULL
-    call.source.length = 0
-    call.source.draw = Draw(
+    if call.estimator.accumulate_block != NULL:
+        call.noise.kind = chosen(noise, "noise", NOISES)
+        call.noise.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
+        call.noise.given = <const double *>data_of(given_noise) if given_noise is not None else NULL
+    call.given = NULL
+    call.length = 0
+    call.draw = Draw(
         chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], checked_count(first_query, "first_query", 0), 0)
     call.rewards = NULL
     call.hessian = NULL
@@ -482,9 +556,9 @@ def estimate(
         given = validation.given_rankings(
             rankings, checked.offsets_array(), checked.queries.n_ranks, batch=offsets is not None)
         n_samples = given.shape[1]
-        call.source.given = <const int32_t *>data_of(given)
-        call.source.length = given.shape[2]
-    call.source.draw.n_samples = checked_count(
+        call.given = <const int32_t *>data_of(given)
+        call.length = given.shape[2]
+    call.draw.n_samples = checked_count(
         n_samples, "n_samples", 2 if call.estimator.result == MEAN_OF_OTHERS else 1)
     n_threads = checked_threads(n_threads)
     if with_hessian:
@@ -516,7 +590,8 @@ def log_prob_gradient(scores, offsets, rankings, cotangent, n_threads):
     result = zeros(checked.n_items)
     if checked.n_items > 0 and n_ranks > 0:
         checked.queries.n_ranks = min(n_ranks, checked.longest)
-        call.source = Source(<const int32_t *>data_of(rankings), n_ranks, Draw(0, 0, n_rankings, NULL, 0, 0))
+        call.draw = Draw(0, 0, n_rankings, NULL, 0, 0)
+        call.given, call.length = <const int32_t *>data_of(rankings), n_ranks
         call.rewards = <const double *>data_of(rewards)
         call.out = <double *>data_of(result)
         call.hessian = NULL

@@ -20,40 +20,27 @@ exact densities.
 from libc.math cimport INFINITY, NAN, M_PI, cos, exp, log, sin
 from libc.string cimport memset
 
-from plrank_fast._core.random.key cimport draw_key
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, is_stopped, new_estimator
 from plrank_fast._core.random.selection cimport sort_smallest
 from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, Weights, weigh, weights_workspace
-from plrank_fast._core.runtime.arguments cimport (
-    CheckedBatch,
-    checked_batch,
-    checked_count,
-    checked_factor,
-    checked_output,
-    checked_threads,
-    chosen,
-)
-from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
-from plrank_fast._core.runtime.buffers cimport data_of
-from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, padded, take
-from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.layout cimport Layout, padded, take, take_state
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport arrival_times, shorten_gaps
 from plrank_fast._core.sampling.samplers cimport (
-    AUTO, GROUP_RANKS, GROUP_SIZE, Draw, Sampler, asks_for_spread, draw_of, draw_rows, group_bytes, prepare_sampler,
-    sampler_workspace, start_block,
+    GROUP_RANKS, GROUP_SIZE, Sampler, asks_for_spread, draw_rows, group_bytes, prepare_sampler, sampler_workspace,
+    samples_in_block, start_block,
 )
 
 cdef extern from "gradients/stochastic_rank.h" nogil:
     int PLR_GUMBEL_WIDE
     ctypedef struct noisy_ranking:
         size_t n_ranks
-        const double *arrivals
-        const double *relevance
-        const double *drops
-        const double *drop_changes
+        double *arrivals
+        double *relevance
+        double *drops
+        double *drop_changes
         double *factors
     ctypedef struct stochastic_rank_kernels:
         void (*nodes)(
@@ -66,7 +53,7 @@ cdef extern from "gradients/stochastic_rank.h" nogil:
 
 cdef const stochastic_rank_kernels *kernels = stochastic_rank_kernels_at(simd_level())
 
-cdef dict NOISES = {"gumbel": PLR_GUMBEL, "normal": PLR_NORMAL}
+NOISES = {"gumbel": PLR_GUMBEL, "normal": PLR_NORMAL}
 
 cdef enum:
     MOST_NODES = 32
@@ -79,8 +66,7 @@ cdef enum:
 cdef double GUMBEL_GAP = 800.0
 cdef double NORMAL_GAP = 64.0
 cdef double NS_PER_ITEM = 5.0
-cdef double NS_PER_RANK = 30.0
-cdef double NS_PER_RANK_DRAWN = 100.0  # of a ranking so long that no cache holds its items
+cdef double NS_PER_RANK = 100.0  # of a ranking so long that no cache holds its items
 cdef double NS_PER_DENSITY = 0.5
 
 # Chebyshev points of the first kind on [-1, 1] and their barycentric weights, for 16, 24 and 32 nodes
@@ -109,35 +95,26 @@ cdef struct Interval:
     double *corrections         # (items of the interval, n_nodes), after the sums
 
 cdef struct NoisyQuery:
-    # one query, and the sums over a block of its samples; arrays are padded to whole steps of the random stream
-    intp_t n_items
-    intp_t n_ranks              # K + 1, or all items
+    # the state of a query, with the sums over a block of its samples; arrays are padded to whole steps of the stream
     int noise
-    cancellation *stop          # of the calling thread
     double *levels              # scores over sigma, relative to the highest, with shortened gaps
     double *locations           # of each item, for the kernels
     double *relevance           # minus the lowest, so that equal relevance gives exact zeros
     int32_t *order              # items by descending score
     # how samples are drawn: by their order, or by the noise of all items
     bint by_order
-    const double *given         # noise (n_samples, n_items) in place of the drawn
-    Draw draw
     Weights weights
     Sampler sampler
+    char *sampler_memory        # of both
     plr_stream stream           # of this block: noise, or gaps
     int32_t *rankings           # (rankings_at_once, n_ranks)
     double *inverse_sums        # (n_ranks,) of the weights that remain
     double *arrivals            # of all items
     double pivot                # of ``sort_smallest``
-    double *kept_arrivals
     int32_t *kept_items
-    # the ranks of one sample
-    double *ranked_arrivals
+    # one sample
+    noisy_ranking ranking       # its K + 1 ranks, or all; ``arrivals`` has room for all items
     const int32_t *ranked_items
-    double *ranked_relevance
-    double *drops
-    double *drop_changes
-    double *factors             # (FACTORS, n_ranks)
     int32_t *rows               # of the items in the corrections of an interval, -1 for all others
     intp_t n_intervals
     intp_t n_nodes              # of all intervals
@@ -176,15 +153,15 @@ cdef inline double widest(int noise) noexcept nogil:
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *layout) noexcept nogil:
-    """Lay out the arrays; return the workspace of weights and sampler."""
+cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
+    cdef NoisyQuery measured
+    cdef NoisyQuery *query = <NoisyQuery *>take_state(layout, sizeof(NoisyQuery), &measured)
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
     cdef size_t item_numbers = n_items * sizeof(int32_t), rank_numbers = (cutoff + 1) * sizeof(int32_t)
     query.levels = <double *>take(layout, items)
     query.locations = <double *>take(layout, items)
     query.relevance = <double *>take(layout, items)
     query.arrivals = <double *>take(layout, items)
-    query.kept_arrivals = <double *>take(layout, items)
     # an interval has more items than nodes, except the last one of items that are the nodes
     query.node_memory = <double *>take(layout, 2 * items + 2 * MOST_NODES * sizeof(double))
     query.sum_memory = <double *>take(layout, (MOST_NODES + 2) * items)
@@ -196,20 +173,13 @@ cdef char *lay_out(NoisyQuery *query, intp_t n_items, intp_t cutoff, Layout *lay
     query.rows = <int32_t *>take(layout, rank_numbers)
     query.rankings = <int32_t *>take(layout, max(rank_numbers, group_bytes(n_items, cutoff + 1)))
     query.inverse_sums = <double *>take(layout, ranks)
-    # the kernels read whole vectors of these, which ``begin_noisy_query`` clears
-    query.drops = <double *>take(layout, ranks)
-    query.drop_changes = <double *>take(layout, ranks)
-    query.ranked_relevance = <double *>take(layout, ranks)
-    query.ranked_arrivals = <double *>take(layout, ranks)
-    query.factors = <double *>take(layout, FACTORS * ranks)
-    return <char *>take(layout, weights_workspace(n_items) + sampler_workspace(n_items, cutoff + 1))
-
-
-cdef size_t noisy_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    cdef NoisyQuery query
-    cdef Layout layout = measure()
-    lay_out(&query, n_items, cutoff, &layout)
-    return layout.next
+    query.ranking.arrivals = <double *>take(layout, items)
+    # the kernels read whole vectors of these, which ``begin`` clears
+    query.ranking.drops = <double *>take(layout, ranks)
+    query.ranking.drop_changes = <double *>take(layout, ranks)
+    query.ranking.relevance = <double *>take(layout, ranks)
+    query.ranking.factors = <double *>take(layout, FACTORS * ranks)
+    query.sampler_memory = <char *>take(layout, weights_workspace(n_items) + sampler_workspace(n_items, cutoff + 1))
 
 
 cdef Interval *add_interval(NoisyQuery *query, const int32_t *items, intp_t n, intp_t n_nodes) noexcept nogil:
@@ -254,7 +224,7 @@ cdef void compute_items(NoisyQuery *query, const int32_t *items, intp_t n) noexc
         n -= size
 
 
-cdef void divide_items(NoisyQuery *query) noexcept nogil:
+cdef void divide_items(NoisyQuery *query, intp_t n_items) noexcept nogil:
     """Divide the items, from the highest score down, into intervals with more items than nodes, and the others."""
     cdef intp_t first = 0, last, i, n_others = 0
     cdef int32_t *others = query.kept_items  # not yet in use
@@ -262,10 +232,10 @@ cdef void divide_items(NoisyQuery *query) noexcept nogil:
     query.n_intervals = 0
     query.n_nodes = 0
     query.n_sums = 0
-    while first < query.n_items:
+    while first < n_items:
         top = query.levels[query.order[first]]
         last = first
-        while last < query.n_items and top - query.levels[query.order[last]] <= widest(query.noise):
+        while last < n_items and top - query.levels[query.order[last]] <= widest(query.noise):
             last += 1
         width = max(0.125, top - query.levels[query.order[last - 1]])  # nodes must differ even if scores do not
         if last - first > nodes_for(query.noise, width):
@@ -278,46 +248,43 @@ cdef void divide_items(NoisyQuery *query) noexcept nogil:
     compute_items(query, others, n_others)
 
 
-cdef void begin_noisy_query(
-    NoisyQuery *query, const Call *call, const double *scores, const double *relevance, intp_t n_items,
-    const double *rank_weights, intp_t cutoff, intp_t q, cancellation *stop, char *workspace
-) noexcept nogil:
+cdef void begin(Estimate *estimate) noexcept nogil:
     """Set all that samples share. O(D log D)."""
-    cdef Layout layout = layout_at(workspace)
-    cdef char *rest = lay_out(query, n_items, cutoff, &layout)
+    cdef NoisyQuery *query = <NoisyQuery *>estimate.state
+    cdef noisy_ranking *ranking = &query.ranking
+    cdef const double *rank_weights = estimate.rank_weights
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, n_ranks = min(cutoff + 1, n_items), d, k
     cdef double lowest = INFINITY
-    cdef intp_t d, k
-    query.n_items = n_items
-    query.n_ranks = min(cutoff + 1, n_items)
-    query.noise = call.noise
-    query.stop = stop
-    query.given = call.given
+    cdef char *rest
+    query.noise = estimate.noise.kind
     query.pivot = NAN
     shorten_gaps(
-        scores, n_items, call.inverse_sigma, NORMAL_GAP if query.noise == PLR_NORMAL else GUMBEL_GAP,
-        query.kept_arrivals, query.order, query.levels)
+        estimate.scores, n_items, estimate.noise.inverse_sigma, NORMAL_GAP if query.noise == PLR_NORMAL else GUMBEL_GAP,
+        ranking.arrivals, query.order, query.levels)
     if query.noise == PLR_GUMBEL and query.levels[query.order[n_items - 1]] < -PLR_LARGEST_SPREAD:
         query.noise = PLR_GUMBEL_WIDE  # exp(f) leaves the range of a double
     for d in range(n_items):
-        lowest = min(lowest, relevance[d])
+        lowest = min(lowest, estimate.relevance[d])
     for d in range(n_items):
-        query.relevance[d] = relevance[d] - lowest
+        query.relevance[d] = estimate.relevance[d] - lowest
         query.locations[d] = location_of(query, query.levels[d])
     memset(query.locations + n_items, 0, (padded(n_items) - n_items) * sizeof(double))
-    divide_items(query)
-    memset(query.drops, 0, <size_t>(<char *>query.factors - <char *>query.drops))
-    memset(query.factors, 0, FACTORS * padded(cutoff + 1) * sizeof(double))
-    for k in range(query.n_ranks):
+    divide_items(query, n_items)
+    ranking.n_ranks = n_ranks
+    memset(ranking.drops, 0, <size_t>(<char *>ranking.factors - <char *>ranking.drops))
+    memset(ranking.factors, 0, FACTORS * padded(cutoff + 1) * sizeof(double))
+    for k in range(n_ranks):
         # the last rank has no drop if all items are placed: no item remains below it, and sums always omit its item
         if k < cutoff and k + 1 < n_items:
-            query.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
-        query.drop_changes[k] = query.drops[k - 1] - query.drops[k] if k > 0 else 0.0
-    query.draw = draw_of(&call.draw, q, query.n_ranks)
-    query.by_order = query.noise == PLR_GUMBEL and call.given == NULL
+            ranking.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
+        ranking.drop_changes[k] = ranking.drops[k - 1] - ranking.drops[k] if k > 0 else 0.0
+    estimate.draw.cutoff = n_ranks
+    query.by_order = query.noise == PLR_GUMBEL and estimate.noise.given == NULL
     if query.by_order:
         rest = weigh(
-            &query.weights, query.levels, n_items, query.n_ranks, asks_for_spread(&query.draw, n_items), rest)
-        prepare_sampler(&query.sampler, &query.draw, &query.weights, query.stop, rest)
+            &query.weights, query.levels, n_items, n_ranks, asks_for_spread(&estimate.draw, n_items),
+            query.sampler_memory)
+        prepare_sampler(&query.sampler, &estimate.draw, &query.weights, &estimate.stop, rest)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -327,45 +294,46 @@ cdef void begin_noisy_query(
 cdef double weight_left(NoisyQuery *query) noexcept nogil:
     """Return the weight of the items that the ranks leave over, summed directly."""
     cdef double *weights = query.weights.relative
-    cdef double *placed = query.ranked_arrivals  # not yet in use
+    cdef double *placed = query.ranking.arrivals  # not yet in use
     cdef double left = 0.0
-    cdef intp_t d, k
-    for k in range(query.n_ranks):
+    cdef intp_t d, k, n_ranks = query.ranking.n_ranks
+    for k in range(n_ranks):
         placed[k] = weights[query.ranked_items[k]]
         weights[query.ranked_items[k]] = 0.0
-    for d in range(query.n_items):
+    for d in range(query.weights.n_items):
         left += weights[d]
-    for k in range(query.n_ranks):
+    for k in range(n_ranks):
         weights[query.ranked_items[k]] = placed[k]
     return left
 
 
 cdef void draw_gaps(NoisyQuery *query) noexcept nogil:
     """Set the arrivals of one ranking: the gap before each rank is exponential at the rate of what remains."""
+    cdef double *arrivals = query.ranking.arrivals
     cdef double placed = 0.0, left
-    cdef intp_t k
-    for k in range(query.n_ranks):
+    cdef intp_t k, n_ranks = query.ranking.n_ranks
+    for k in range(n_ranks):
         placed += query.weights.relative[query.ranked_items[k]]
     left = query.weights.total - placed
     if left < 1e-3 * query.weights.total:  # the difference cancels
         left = weight_left(query)
-    for k in range(query.n_ranks - 1, -1, -1):
+    for k in range(n_ranks - 1, -1, -1):
         left += query.weights.relative[query.ranked_items[k]]
         query.inverse_sums[k] = 1.0 / left
-    arrival_times.linear(&query.stream, query.inverse_sums, query.ranked_arrivals, query.n_ranks)
-    for k in range(1, query.n_ranks):
-        query.ranked_arrivals[k] += query.ranked_arrivals[k - 1]
+    arrival_times.linear(&query.stream, query.inverse_sums, arrivals, n_ranks)
+    for k in range(1, n_ranks):
+        arrivals[k] += arrivals[k - 1]
 
 
-cdef void draw_noise(NoisyQuery *query, const double *given) noexcept nogil:
+cdef void draw_noise(NoisyQuery *query, intp_t n_items, const double *given) noexcept nogil:
     """Set the arrivals of all items, from noise drawn or given, and select those that rank first."""
-    cdef intp_t d, k
+    cdef intp_t d
     if given == NULL and query.noise == PLR_NORMAL:
-        arrival_times.normal(&query.stream, query.locations, query.arrivals, query.n_items)
+        arrival_times.normal(&query.stream, query.locations, query.arrivals, n_items)
     elif given == NULL:
-        arrival_times.logarithmic(&query.stream, query.locations, query.arrivals, query.n_items)
+        arrival_times.logarithmic(&query.stream, query.locations, query.arrivals, n_items)
     else:
-        for d in range(query.n_items):
+        for d in range(n_items):
             if query.noise == PLR_GUMBEL:
                 query.arrivals[d] = given[d] / query.locations[d]
             elif query.noise == PLR_NORMAL:
@@ -373,245 +341,96 @@ cdef void draw_noise(NoisyQuery *query, const double *given) noexcept nogil:
             else:
                 query.arrivals[d] = log(given[d]) - query.locations[d]
     sort_smallest(
-        query.arrivals, query.n_items, query.n_ranks, &query.pivot, query.kept_arrivals, query.kept_items)
+        query.arrivals, n_items, query.ranking.n_ranks, &query.pivot, query.ranking.arrivals, query.kept_items)
     query.ranked_items = query.kept_items
-    for k in range(query.n_ranks):
-        query.ranked_arrivals[k] = query.kept_arrivals[k]
 
 
-cdef void add_sample(NoisyQuery *query) noexcept nogil:
+cdef void add_sample(Estimate *estimate, NoisyQuery *query) noexcept nogil:
     """Add the sample that has been drawn to all nodes."""
-    cdef noisy_ranking ranking
-    cdef Interval *interval
-    cdef intp_t k, i, item, n_ranks = query.n_ranks
-    ranking.n_ranks = n_ranks
-    ranking.arrivals = query.ranked_arrivals
-    ranking.relevance = query.ranked_relevance
-    ranking.drops = query.drops
-    ranking.drop_changes = query.drop_changes
-    ranking.factors = query.factors
+    cdef const Interval *interval
+    cdef intp_t k, i, item, n_ranks = query.ranking.n_ranks
     for k in range(n_ranks):
-        query.ranked_relevance[k] = query.relevance[query.ranked_items[k]]
+        query.ranking.relevance[k] = query.relevance[query.ranked_items[k]]
     for i in range(query.n_intervals):
         interval = &query.intervals[i]
-        if is_cancelled(query.stop, interval.n_nodes * NS_PER_DENSITY * n_ranks):
+        if is_stopped(estimate, interval.n_nodes * NS_PER_DENSITY * n_ranks):
             return
         for k in range(n_ranks):
             item = query.ranked_items[k]
             query.rows[k] = query.row[item] if query.interval_of[item] == i else -1
         kernels.nodes(
-            query.noise, interval.exact, &ranking, interval.locations, query.rows, interval.sums,
+            query.noise, interval.exact, &query.ranking, interval.locations, query.rows, interval.sums,
             interval.corrections, interval.n_nodes)
 
 
-cdef void clear_sums(NoisyQuery *query) noexcept nogil:
-    cdef intp_t part, first, n
-    for part in range((query.n_sums + CLEARED_AT_ONCE - 1) // CLEARED_AT_ONCE):
-        first = part * CLEARED_AT_ONCE
+cdef void clear_sums(Estimate *estimate, NoisyQuery *query) noexcept nogil:
+    cdef intp_t first = 0, n
+    while first < query.n_sums:
         n = min(query.n_sums - first, <intp_t>CLEARED_AT_ONCE)
-        if is_cancelled(query.stop, 20.0 * n):  # the first time, when the system provides the memory
+        if is_stopped(estimate, 20.0 * n):  # the first time, when the system provides the memory
             return
         memset(query.sum_memory + first, 0, n * sizeof(double))
+        first += n
 
 
-cdef void add_sums(NoisyQuery *query, double *gradient) noexcept nogil:
+cdef void add_sums(Estimate *estimate, const NoisyQuery *query) noexcept nogil:
     """Add the sums over the block's samples to the gradient, from the highest score down."""
     cdef const Interval *interval
     cdef const double *correction
     cdef intp_t i, d, row
-    for i in range(query.n_items):
+    for i in range(estimate.n_items):
         d = query.order[i]
-        if is_cancelled(query.stop, 100.0):
+        if is_stopped(estimate, 100.0):
             return
         interval = &query.intervals[query.interval_of[d]]
         row = query.row[d]
         correction = interval.corrections + row * interval.n_nodes
         if interval.exact:
-            gradient[d] += (
+            estimate.gradient[d] += (
                 query.relevance[d] * interval.sums[row] - interval.sums[interval.n_nodes + row] + correction[row])
         else:
-            gradient[d] += kernels.interpolate(
+            estimate.gradient[d] += kernels.interpolate(
                 query.levels[d], query.relevance[d], interval.scores, node_weight[interval.n_nodes // 8 - 2],
                 interval.sums, correction, interval.n_nodes)
 
 
-cdef inline intp_t number_of_blocks(const Call *call, intp_t n_items) noexcept nogil:
-    return (call.draw.n_samples + block_size(n_items) - 1) // block_size(n_items)
-
-
-cdef void add_sample_block(NoisyQuery *query, intp_t block, double *gradient) noexcept nogil:
+cdef void accumulate_block(Estimate *estimate, intp_t block) noexcept nogil:
     """Add a block of samples to the gradient."""
-    cdef intp_t first = block * block_size(query.n_items), i
-    cdef intp_t n_samples = min(query.draw.n_samples - first, block_size(query.n_items))
-    cdef intp_t at_once = rankings_at_once(query.n_ranks)
-    cdef const double *given = NULL
+    cdef NoisyQuery *query = <NoisyQuery *>estimate.state
+    cdef intp_t n_items = estimate.n_items, n_ranks = query.ranking.n_ranks, i
+    cdef intp_t n_samples = samples_in_block(&estimate.draw, n_items, block)
+    cdef intp_t at_once = rankings_at_once(n_ranks)
+    cdef const double *given = estimate.noise.given
+    if given != NULL:
+        given += block * block_size(n_items) * n_items
     if query.by_order:
-        start_block(&query.sampler, &query.draw, block)
+        start_block(&query.sampler, &estimate.draw, block)
     # the stream of the sampler's block is another one
-    start_stream(&query.stream, query.draw.key, query.draw.query, ~(query.draw.first_block + block))
-    clear_sums(query)
+    start_stream(&query.stream, estimate.draw.key, estimate.draw.query, ~(estimate.draw.first_block + block))
+    clear_sums(estimate, query)
     for i in range(n_samples):
-        if is_cancelled(query.stop, NS_PER_ITEM * query.n_items + NS_PER_RANK_DRAWN * query.n_ranks):
+        if is_stopped(estimate, NS_PER_ITEM * n_items + NS_PER_RANK * n_ranks):
             return
         if query.by_order:
             if i % at_once == 0:
-                draw_rows(&query.sampler, min(at_once, n_samples - i), query.rankings, query.n_ranks)
-            query.ranked_items = query.rankings + i % at_once * query.n_ranks
+                draw_rows(&query.sampler, min(at_once, n_samples - i), query.rankings, n_ranks)
+            query.ranked_items = query.rankings + i % at_once * n_ranks
             draw_gaps(query)
         else:
-            if query.given != NULL:
-                given = query.given + (first + i) * query.n_items
-            draw_noise(query, given)
-        add_sample(query)
-    add_sums(query, gradient)
+            draw_noise(query, n_items, given + i * n_items if given != NULL else NULL)
+        add_sample(estimate, query)
+    add_sums(estimate, query)
 
 
-cdef inline void scale_gradient(const Call *call, double *gradient, intp_t n_items) noexcept nogil:
+cdef void scale(Estimate *estimate) noexcept nogil:
+    """Take the mean, and differentiate by scores in place of scores over sigma."""
     cdef intp_t d
-    for d in range(n_items):
-        gradient[d] *= call.inverse_sigma / call.draw.n_samples
+    for d in range(estimate.n_items):
+        estimate.gradient[d] *= estimate.noise.inverse_sigma / estimate.denominator
+    estimate.denominator = 1
 
 
-cdef void estimate_noisy_query(
-    const Call *call, const double *scores, const double *relevance, intp_t n_items, const double *rank_weights,
-    intp_t cutoff, intp_t q, char *workspace, double *gradient
-) noexcept nogil:
-    """Set ``gradient`` to the estimate of one query, 0 for a single item."""
-    cdef NoisyQuery query
-    cdef cancellation never
-    cdef intp_t block
-    memset(gradient, 0, n_items * sizeof(double))
-    if n_items > 1:
-        memset(&never, 0, sizeof(never))
-        begin_noisy_query(
-            &query, call, scores, relevance, n_items, rank_weights, min(cutoff, n_items), q, &never, workspace)
-        for block in range(number_of_blocks(call, n_items)):
-            add_sample_block(&query, block, gradient)
-        scale_gradient(call, gradient, n_items)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Batch
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef struct BatchCall:
-    Queries queries
-    Call call
-    double *out
-
-
-cdef void estimate_noisy_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    cdef const BatchCall *call = <const BatchCall *>call_
-    cdef Query query = query_at(&call.queries, q)
-    estimate_noisy_query(
-        &call.call, query.scores, query.relevance, query.n_items, query.rank_weights, query.cutoff, q, workspace,
-        call.out + query.first)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# A long query: in each round a thread adds up a block of samples, and blocks are added in order
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef struct LongQuery:
-    const Call *call
-    Query query
-    intp_t first_block           # of this round
-    double *sums                 # (tasks, n_items) over the block of each task
-
-cdef struct QueryOfThread:
-    bint ready
-    cancellation stop
-    NoisyQuery query
-
-
-cdef void block_task(const void *query_, intp_t task, char *workspace) noexcept nogil:
-    cdef const LongQuery *self = <const LongQuery *>query_
-    cdef const Query *query = &self.query
-    cdef QueryOfThread *own = <QueryOfThread *>workspace
-    cdef double *total = self.sums + task * query.n_items
-    if not own.ready:
-        begin_noisy_query(
-            &own.query, self.call, query.scores, query.relevance, query.n_items, query.rank_weights,
-            min(query.cutoff, query.n_items), query.index, &own.stop, workspace + aligned(sizeof(QueryOfThread)))
-        own.ready = True
-    memset(total, 0, query.n_items * sizeof(double))
-    add_sample_block(&own.query, self.first_block + task, total)
-
-
-cdef int estimate_long_noisy_query(const void *call_, intp_t q, int n_threads) except -1:
-    cdef const BatchCall *call = <const BatchCall *>call_
-    cdef LongQuery query
-    cdef intp_t n_blocks, task, tasks, d, n_items
-    cdef double ns_per_block
-    cdef double *gradient
-    cdef QueryOfThread *of_thread
-    query.call = &call.call
-    query.query = query_at(&call.queries, q)
-    n_items = query.query.n_items
-    n_blocks = number_of_blocks(query.call, n_items)
-    tasks = min(<intp_t>n_threads, n_blocks)
-    ns_per_block = block_size(n_items) * n_items * ns_per_item_and_sample(query.query.cutoff)
-    cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))
-    cdef Workspaces threads = Workspaces(
-        tasks, aligned(sizeof(QueryOfThread)) + noisy_workspace(n_items, query.query.cutoff))
-    for task in range(tasks):
-        of_thread = <QueryOfThread *>threads.of_thread(task)
-        of_thread.ready = False
-        of_thread.stop = cancellation_of(task, &(<QueryOfThread *>threads.of_thread(0)).stop)
-    query.sums = <double *>sums.of_thread(0)
-    gradient = call.out + query.query.first
-    memset(gradient, 0, n_items * sizeof(double))
-    for query.first_block in range(0, n_blocks, tasks):
-        tasks = min(tasks, n_blocks - query.first_block)
-        run_tasks(block_task, &query, tasks, ns_per_block, n_threads, threads)
-        for task in range(tasks):
-            for d in range(n_items):
-                gradient[d] += query.sums[task * n_items + d]
-    scale_gradient(query.call, gradient, n_items)
-    return 0
-
-
-cdef inline double ns_per_item_and_sample(intp_t cutoff) noexcept nogil:
-    """Return the rough cost of an item in a sample: ranks cost time per node and not per item, so at most ten count."""
-    return NS_PER_ITEM + NS_PER_RANK * min(<double>cutoff, 10.0)
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# Entry points
-# ---------------------------------------------------------------------------------------------------------------------
-
-def stochastic_rank(
-    scores, relevance, rank_weights, offsets, noise, sigma, n_samples, rng, n_threads, out, first_query,
-    given=None
-):
-    """Return the mean over samples (n_docs,). The arguments are those of the public function.
-
-    ``given`` replaces the noise of a single query: (n_samples, n_docs) standard exponential numbers E for Gumbel noise
-    -log E, or standard normal ones.
-    """
-    cdef BatchCall call
-    cdef Batch batch
-    cdef uint64_t[2] key
-    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets, n_threads)
-    call.call.noise = chosen(noise, "noise", NOISES)
-    call.call.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
-    call.call.given = NULL
-    if given is not None:
-        call.call.given = <const double *>data_of(given)
-    call.call.draw = Draw(
-        AUTO, 0, checked_count(n_samples, "n_samples", 1), &key[0], checked_count(first_query, "first_query", 0), 0)
-    n_threads = checked_threads(n_threads)
-    out = checked_output(out, checked.n_items)
-    draw_key(rng, key)
-    call.out = checked.result(checked.n_items)
-    if checked.queries.n_ranks > 0:
-        call.queries = checked.queries
-        batch = new_batch(checked.queries.offsets, checked.n_queries)
-        batch.call = &call
-        batch.query = estimate_noisy_in_batch
-        batch.long_query = estimate_long_noisy_query
-        batch.fewest_items = 2  # a query of a single item has no gradient
-        batch.workspace = noisy_workspace(checked.longest, checked.queries.n_ranks)
-        batch.ns_per_item = call.call.draw.n_samples * ns_per_item_and_sample(checked.queries.n_ranks)
-        run_batch(&batch, n_threads)
-    return checked.delivered(checked.n_items, out)
+cdef Estimator stochastic_rank_estimator() noexcept nogil:
+    cdef Estimator estimator = new_estimator(lay_out, begin, NULL, scale, NS_PER_ITEM, NS_PER_RANK, NS_PER_DENSITY)
+    estimator.accumulate_block = accumulate_block
+    return estimator

@@ -1,6 +1,6 @@
 """Samplers of Plackett-Luce rankings: prepared once per query, they then draw blocks of rankings."""
 
-from plrank_fast._core.random.stream cimport plr_stream
+from plrank_fast._core.random.stream cimport block_size, plr_stream
 from plrank_fast._core.ranking.weights cimport Weights
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
@@ -63,6 +63,10 @@ cdef struct Draw:
 cdef inline Draw draw_of(const Draw *first, intp_t query, intp_t cutoff) noexcept nogil:
     """Return the draw for a query of a batch, given that for the first one."""
     return Draw(first.sampler, cutoff, first.n_samples, first.key, first.query + <uint64_t>query, first.first_block)
+
+
+cdef inline intp_t samples_in_block(const Draw *draw, intp_t n_items, intp_t block) noexcept nogil:
+    return min(block_size(n_items), draw.n_samples - block * block_size(n_items))
 
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round

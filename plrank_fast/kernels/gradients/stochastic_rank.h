@@ -16,12 +16,12 @@ enum { PLR_GUMBEL, PLR_GUMBEL_WIDE, PLR_NORMAL };
 /* The ranks of a noisy ranking that count. Rank k (from 0) has the drop c_k = theta_k - theta_{k+1}. */
 typedef struct {
     size_t n_ranks;
-    const double *arrivals;
-    const double *relevance;    /* of the item at each rank */
-    const double *drops;        /* c_k */
-    const double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
-    double *factors;            /* scratch of 5 numbers for each rank; this and all the others have room for n_ranks
-                                   rounded up to a multiple of 8 */
+    double *arrivals;
+    double *relevance;    /* of the item at each rank */
+    double *drops;        /* c_k */
+    double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
+    double *factors;      /* scratch of 5 numbers for each rank; this and all the others have room for n_ranks rounded
+                             up to a multiple of 8 */
 } noisy_ranking;
 
 typedef struct {
