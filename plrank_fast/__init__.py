@@ -159,6 +159,7 @@ _FUNCTIONS_ON_FIRST_USE = {
     "load_model": "plrank_fast.training.model",
     "train": "plrank_fast.training.train",
 }
+_METRICS = {"mrr": "reciprocal_rank", "map": "average_precision", "ap": "average_precision", "hit_rate": "success"}
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 
@@ -172,7 +173,8 @@ def __getattr__(name: str) -> _typing.Any:
             return _import_module(f"plrank_fast.{name}")
         except ImportError as error:  # hasattr expects an AttributeError
             raise AttributeError(f"plrank_fast.{name} cannot be imported: {error}") from error
-    raise AttributeError(f"module 'plrank_fast' has no attribute {name!r}")
+    hint = f": the metric is plrank_fast.{_METRICS[name]}" if name in _METRICS else ""
+    raise AttributeError(f"module 'plrank_fast' has no attribute {name!r}{hint}")
 
 
 def __dir__() -> list[str]:

@@ -136,6 +136,7 @@ class BoostingObjective(Workers):
     _data_sets: list[_DataSet]  # the last used comes first
     _library = ""  # which calls the objective
 
+    @validation.hinted
     def __init__(
         self,
         *,

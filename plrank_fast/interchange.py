@@ -5,8 +5,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from itertools import islice
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import chain, islice
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -159,6 +160,10 @@ class JudgedRun(NamedTuple):
     qids: list[str]
     docids: list[str]
 
+    def __repr__(self) -> str:
+        retrieved = np.count_nonzero(self.scores > -np.inf)
+        return f"JudgedRun(n_queries={len(self.qids)}, n_docs={len(self.docids)}, n_retrieved={retrieved})"
+
 
 @validation.hinted
 def align_run(run: Run, qrels: Run) -> JudgedRun:
@@ -196,6 +201,10 @@ def align_run(run: Run, qrels: Run) -> JudgedRun:
     array([0.6131])
     """
     retrieved, judged = _by_name(run, "run"), _by_name(qrels, "qrels")
+    validation.warn_if_qrels_first(*(chain(*map(dict.values, each.values())) for each in (retrieved, judged)))
+    must = "run must have at least one of the queries of qrels"
+    none = f"{must}, such as {next(iter(judged), None)!r}, got none, but {next(iter(retrieved), None)!r}"
+    validation.require(not retrieved or not judged or retrieved.keys() & judged.keys(), none)
     scores, labels, docids, lengths = [], [], [], [0]
     for query, label_of in judged.items():
         score_of = retrieved.get(query, {})
@@ -212,7 +221,11 @@ def _by_name(given: Run, name: str) -> dict[str, dict[str, float]]:
     """Return ``{query: {document: value}}`` with texts for names and numbers for values."""
     expected = "a mapping from queries to scores, or rows (query, document, score)"
     if not isinstance(given, Mapping):
-        validation.of_type(isinstance(given, Iterable), name, expected, type(given).__name__)
+        reader = ": read the file with ir_measures.read_trec_run or read_trec_qrels"
+        remedy = reader if isinstance(given, (str, os.PathLike)) else ""
+        remedy = ": pass its itertuples(index=False)" if hasattr(given, "itertuples") else remedy
+        is_rows = not remedy and isinstance(given, Iterable)
+        validation.of_type(is_rows, name, expected, type(given).__name__ + remedy)
         given = _of_rows(given, name)
     nested: Mapping[Any, Mapping[Any, float]] = given
     for query, documents in nested.items():
@@ -241,6 +254,8 @@ def _of_rows(rows: Iterable[Any], name: str) -> dict[Any, dict[Any, Any]]:
         once = f"{name} must have each document of a query once"
         validation.require(document not in documents, f"{once}, got {document!r} of {query!r} again")
         documents[document] = value
+    used = f"{name} must have rows, got an iterator without any: once read, it has none left"
+    validation.require(nested or not isinstance(rows, Iterator), used)
     return nested
 
 

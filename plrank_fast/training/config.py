@@ -16,7 +16,7 @@ from typing import Any, Literal
 from plrank_fast._methods.registry import AUTO
 from plrank_fast.named_metrics import METRICS, TITLES, check_metric, checked_scale
 from plrank_fast.training.gradient_methods import AVAILABLE, LOSSES
-from plrank_fast.validation import choice, count, flag, real
+from plrank_fast.validation import choice, count, flag, of_type, real, shown
 
 OPTIMIZERS = ("sgd", "adam")
 INITIALIZATIONS = ("pytorch", "glorot")
@@ -142,6 +142,7 @@ class TrainingConfig:
         if self.empty != DROP:
             real(self.empty, "empty")
         flag(self.normalize_features, "normalize_features")
+        of_type(isinstance(self.hidden, (tuple, list)), "hidden", "a tuple of integers", shown(self.hidden))
         for units in self.hidden:
             count(units, "hidden", 1)
         real(self.learning_rate, "learning_rate", above=0.0, at_most=HIGHEST_LEARNING_RATE[self.optimizer])

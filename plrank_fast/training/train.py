@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Literal, TypedDict, Unpack
 
@@ -16,7 +16,7 @@ from plrank_fast.training.config import DEFAULT_EPOCHS, TrainingConfig
 from plrank_fast.training.model import RankingModel
 from plrank_fast.training.results import PROGRESS, show_progress
 from plrank_fast.training.trainer import TrainingRun
-from plrank_fast.validation import MetricName, hinted, of_type, require, threads
+from plrank_fast.validation import LossName, Method, MetricName, hinted, known_settings, of_type, require, threads
 
 HELD_OUT = 5  # one query in so many chooses the best epoch where no validation data are given
 
@@ -25,7 +25,7 @@ class Settings(TypedDict, total=False):
     """The settings of `TrainingConfig`, all of them optional."""
 
     preset: Literal["default", "sigir22"]
-    method: str
+    method: Method | LossName
     metric: MetricName
     cutoff: int
     max_label: float | None
@@ -106,6 +106,7 @@ def train(
     >>> test = plr.data.generate("yahoo", 20, n_features=5, split="test")
     >>> scores = model.predict(test.features, offsets=test.offsets)
     """
+    known_settings(settings, [field.name for field in fields(TrainingConfig)], train)
     config = TrainingConfig.from_preset(**settings)
     threads(n_threads)
     splits = {"train": ranking_data(data, "data")}

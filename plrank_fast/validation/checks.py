@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import inspect
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ HINTS = {  # for names in Python's error of a call: what to pass for the first o
     "group": {"offsets": "offsets_from_group(group)", "qid": "numpy.repeat(range(len(group)), group)"},
     "mask": {"offsets": "offsets_from_group(mask.sum(axis=1)) and each array[mask]"},
     "seed": {"rng": "seed"},
-    "random_state": {"rng": "random_state"},
+    "random_state": {"rng": "random_state", "seed": "random_state"},
     "n_jobs": {"n_threads": "n_jobs"},
     "offsets": {"qid": "numpy.repeat(range(len(offsets) - 1), numpy.diff(offsets))"},
 }
@@ -87,9 +87,12 @@ def hinted(function: Function) -> Function:
     return call  # type: ignore[return-value]
 
 
-def hint_at_argument(error: TypeError, function: Callable[..., Any]) -> None:
-    """Add the argument to pass to Python's error of a call that does not fit ``function``."""
-    parameters = inspect.signature(function).parameters
+def hint_at_argument(error: TypeError, function: Callable[..., Any], further: Iterable[str] = ()) -> None:
+    """Add the argument to pass to Python's error of a call that does not fit ``function``.
+
+    ``further`` are names that the function takes beside those of its signature.
+    """
+    parameters = [*inspect.signature(function).parameters, *further]
     hints = [
         f": pass {name}={value}"
         for wrong, others in HINTS.items()
@@ -98,8 +101,19 @@ def hint_at_argument(error: TypeError, function: Callable[..., Any]) -> None:
     ]
     # Python 3.13 and later ask this themselves
     if not hints and (unknown := re.search("unexpected keyword argument '([^']*)'$", str(error))):
-        hints = [f". Did you mean '{name}'?" for name in difflib.get_close_matches(unknown[1], list(parameters), 1)]
+        hints = [f". Did you mean '{name}'?" for name in difflib.get_close_matches(unknown[1], parameters, 1)]
+    owner = inspect.unwrap(function).__globals__.get(function.__qualname__.rpartition(".")[0])
+    if "positional argument" in str(error) and "__call__" in dir(owner):  # a class in place of its instance
+        hints = [": pass these to an instance, not to the class"]
     error.args = ("".join([str(error), *hints[:1]]),)
+
+
+def known_settings(settings: Iterable[str], known: Iterable[str], function: Callable[..., Any]) -> None:
+    """Refuse a keyword argument that is none of the ``known`` ones, as Python refuses it where they are written out."""
+    for name in set(settings).difference(known):
+        error = TypeError(f"{function.__name__}() got an unexpected keyword argument '{name}'")
+        hint_at_argument(error, function, known)
+        raise error
 
 
 def goes_with(value: Any, name: str, used: bool, setting: str) -> None:

@@ -8,6 +8,10 @@ Method = Literal[
     "auto", "pl_rank_exact", "pl_rank_cmc", "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank", "policy_gradient",
     "placement_policy_gradient", "exact", "cmc",
 ]  # fmt: skip
+LossName = Literal[
+    "pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic", "lambda_rank", "lambda_loss", "approx_ndcg",
+    "soft_rank",
+]  # fmt: skip
 MetricName = Literal["ndcg", "dcg", "precision", "mrr", "err", "success", "ap"]
 ExpectationMethod = Literal["exact", "sample"]
 Sampler = Literal["auto", "introselect", "network", "alias", "threshold", "guide"]

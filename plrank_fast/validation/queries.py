@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -201,6 +202,12 @@ def _warn_if_exchanged(array: FloatArray, name: str, scores: FloatArray) -> None
             f"scores look like grades, whole numbers from {scores.min():g} to {scores.max():g}, and {name} like "
             f"scores: scores come first here, (scores, {name}, ...), unlike in scikit-learn"
         )
+
+
+def warn_if_qrels_first(scores: Iterable[float], labels: Iterable[float]) -> None:
+    """Warn if the labels of judgements have fractions and the scores of a run have none."""
+    if not any(score % 1.0 for score in scores) and any(label % 1.0 for label in labels):
+        warn("run looks like judgements and qrels like a run: the order here is (run, qrels), unlike in ir_measures")
 
 
 def warn_if_gains(labels: FloatArray) -> None:

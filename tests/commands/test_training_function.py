@@ -3,12 +3,15 @@
 import os
 import pickle
 import signal
+from typing import get_args, get_type_hints
 
 import numpy as np
 import pandas
 import pytest
 
 import plrank_fast as plr
+from plrank_fast.training.gradient_methods import AVAILABLE
+from plrank_fast.training.train import Settings
 
 pytest.importorskip("torch")
 DATA = plr.data.generate("yahoo", 40, n_features=6)
@@ -115,6 +118,10 @@ def test_interrupt_returns_the_best(monkeypatch):
             r"must have the columns \['label'\], got \['qid'\]",
         ),
         (lambda: train(DATA, hidden=(0,)), ValueError, "hidden must be at least 1, got 0"),
+        (lambda: train(DATA, hidden=32), TypeError, "hidden must be a tuple of integers, got 32"),
+        (lambda: train(DATA, k=5), TypeError, r"^train\(\) got an unexpected keyword argument 'k': pass cutoff=k$"),
+        (lambda: train(DATA, epoch=5), TypeError, "argument 'epoch'. Did you mean 'epochs'?"),
+        (lambda: train(DATA, metrics="mrr"), TypeError, "argument 'metrics'. Did you mean 'metric'?"),
     ],
 )
 def test_refusals(call, error, message):
@@ -167,3 +174,9 @@ def test_metric_of_a_loss_chooses_the_epoch():
         train(DATA, metric="mrr", objective="dataset")
     with pytest.raises(ValueError, match="method must be 'exact' or 'auto' with metric='ap', got 'pl_rank_3'"):
         train(DATA, metric="ap", method="pl_rank_3")
+
+
+def test_types_name_every_method():
+    """An editor offers them. Mutant: a loss missing in ``LossName``."""
+    named = {name for kind in get_args(get_type_hints(Settings)["method"]) for name in get_args(kind)}
+    assert named == set(AVAILABLE)

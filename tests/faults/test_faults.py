@@ -9,6 +9,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
+from plrank_fast.boosting import BoostingObjective
 from plrank_fast.data import generate
 
 GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3, plr.pl_rank_cmc]
@@ -182,6 +183,14 @@ TYPE_ERRORS = [
         lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
         "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)",
     ),
+    (
+        lambda: BoostingObjective(k=1),
+        "__init__() got an unexpected keyword argument 'k': pass cutoff=k",
+    ),
+    (
+        lambda: BoostingObjective(FIVE, FIVE),
+        "takes 1 positional argument but 3 were given: pass these to an instance, not to the class",
+    ),
     (lambda: plr.ndcg(FIVE, FIVE, colour=1), "ndcg() got an unexpected keyword argument 'colour'"),
     (
         lambda: plr.ndcg(FIVE, FIVE, offset=[0, 5]),
@@ -223,6 +232,14 @@ def test_messages_say_what_to_do(error, call, message):
     """Mutant of each: the message without its advice."""
     with pytest.raises(error, match=re.escape(message) + "$"):
         call()
+
+
+def test_metrics_by_their_short_names():
+    """Those of ``metric=``. Mutants: no hint; a hint at what is no metric."""
+    with pytest.raises(AttributeError, match=r"no attribute 'mrr': the metric is plrank_fast\.reciprocal_rank$"):
+        plr.mrr  # noqa: B018
+    with pytest.raises(AttributeError, match=r"no attribute 'colour'$"):
+        plr.colour  # noqa: B018
 
 
 LARGE = 2**53 + 1

@@ -176,6 +176,16 @@ def test_files_of_trec(tmp_path):
     )
 
 
+def test_exchanged_run_and_judgements():
+    """ir_measures has the judgements first. Mutants: no warning; one for whole scores, or for fractional grades."""
+    run, qrels = {"q": {"a": 1.5, "b": 1.0}}, {"q": {"a": 2, "c": 0}}
+    with pytest.warns(UserWarning, match=r"the order here is \(run, qrels\), unlike in ir_measures$"):
+        align_run(qrels, run)
+    align_run(run, run)
+    align_run(qrels, qrels)
+    assert repr(align_run(run, qrels)) == "JudgedRun(n_queries=1, n_docs=3, n_retrieved=2)"
+
+
 def test_numbers_of_pytrec_eval():
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
     evaluator = pytrec_eval.RelevanceEvaluator(to_qrels(LABELS, OFFSETS, QIDS, DOCIDS), {"ndcg_cut.3", "recip_rank"})
@@ -222,6 +232,14 @@ def test_numbers_of_ranx():
          lambda: from_run({"q": ["a"]}, [0, 1])),
         (TypeError, r"qrels must be rows \(query, document, score\), if not a mapping, got 'query_id'",
          lambda: align_run({}, ["query_id", "doc_id"])),
+        (TypeError, r"got str: read the file with ir_measures.read_trec_run or read_trec_qrels$",
+         lambda: align_run("run.txt", {})),
+        (TypeError, r"^qrels must be .*, got DataFrame: pass its itertuples\(index=False\)$",
+         lambda: align_run({}, pytest.importorskip("pandas").DataFrame({"q": ["a"]}))),
+        (ValueError, "^run must have rows, got an iterator without any: once read, it has none left$",
+         lambda: align_run(iter(()), {})),
+        (ValueError, "run must have at least one of the queries of qrels, such as 'q1', got none, but '1'$",
+         lambda: align_run({"1": {"a": 1.0}}, {"q1": {"a": 1}})),
         (ValueError, "run must have each document of a query once, got 'a' of 'q' again",
          lambda: align_run([("q", "a", 1.0), ("q", "a", 2.0)], {})),
         (TypeError, "run must hold real numbers, got dtype <U3", lambda: from_run({"q": {"a": "0.5"}}, [0, 1])),
