@@ -27,12 +27,10 @@ def make_wheel(folder):
     """Wheel of this checkout, from a copy of it; what is compiled already is not compiled again."""
     ignored = shutil.ignore_patterns(".*", "build", "dist", "runs", "*.egg-info", "__pycache__", "*.so")
     shutil.copytree(ROOT, folder / "source", ignore=ignored)
-    # where build_ext looks for what is up to date
-    built = folder / "source" / "build" / f"lib.{sysconfig.get_platform()}-{sys.implementation.cache_tag}"
-    for compiled in (ROOT / "plrank_fast").rglob(f"*{sysconfig.get_config_var('EXT_SUFFIX')}"):
-        copy = built / compiled.relative_to(ROOT)
-        copy.parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy2(compiled, copy)
+    for kind in ("lib", "temp"):  # modules, and the switches and objects that they were compiled with
+        built = Path("build", f"{kind}.{sysconfig.get_platform()}-{sys.implementation.cache_tag}")
+        if (ROOT / built).exists():
+            shutil.copytree(ROOT / built, folder / "source" / built)
     options = "-q", "--no-build-isolation", "--no-deps", "--disable-pip-version-check"
     run("-m", "pip", "wheel", *options, "-w", "dist", "./source", cwd=folder, site="")
     (wheel,) = (folder / "dist").glob("*.whl")
