@@ -1,6 +1,5 @@
 """``make matrix`` and ``make tsan``: their changes are those of the sources as they stand, and runs are resumed."""
 
-import os
 from pathlib import Path
 
 import numpy as np
@@ -8,7 +7,7 @@ import pytest
 
 import calls_on_teams
 import matrix
-from matrix import ROOT, ROWS, Row, Tree
+from matrix import ROOT, ROWS, Row
 from path_constants import CONSTANTS, RULE, SAMPLERS
 
 
@@ -20,14 +19,6 @@ class TestConstants:
         changed = constant.replaced(source, "OTHER")
         assert changed != source
         assert changed.count("OTHER") == source.count("OTHER") + 1
-
-    def test_a_line_that_is_gone_is_told(self):
-        with pytest.raises(ValueError, match="0 times 'cdef int TEAMS = 0 '"):
-            CONSTANTS[0].replaced("cdef int TEAMS = 2\n", "0")
-
-    def test_extremes_enclose_the_value(self):
-        for constant in CONSTANTS:
-            assert constant.lowest != constant.value != constant.highest, constant
 
     @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS)
     def test_rows_change_what_they_say(self, row):
@@ -64,37 +55,6 @@ class TestRuns:
         shown = capsys.readouterr().out
         assert "    test_x" in shown
         assert "| gcc | avx2 | 3.11 | x86_64 | PLRANK_FAST_CHECKS=1 | 5 | 1 | 1 |" in shown
-
-    def test_copies(self, tmp_path):
-        """Mutants: what is as it was written again, so that it would be compiled again; the change not made."""
-        module = tmp_path / "plrank_fast" / "_core" / "runtime" / "teams.pyx"
-        tree = Tree(tmp_path, ROWS["lowest"].change)
-        tree.refresh()
-        os.utime(tmp_path / "setup.py", ns=(1, 1))
-        tree.refresh()
-        assert (tmp_path / "setup.py").stat().st_mtime_ns == 1
-        assert "cdef int TEAMS = -1 " in module.read_text()
-
-    @pytest.mark.parametrize(
-        ("program", "counts"),
-        [
-            ("import os\ndef test_a():\n    os._exit(3)\n", {"passed": 0, "failed": 1, "skipped": 0}),
-            (
-                "import pytest\n@pytest.mark.chosen_path\ndef test_a():\n    assert 0\n"
-                "def test_b():\n    pytest.skip('')\ndef test_c():\n    assert 0\ndef test_d():\n    pass\n",
-                {"passed": 1, "failed": 1, "skipped": 1},
-            ),
-        ],
-        ids=["crash", "outcomes"],
-    )
-    def test_counts(self, tmp_path, program, counts):
-        """Mutants: a crash taken for success; marked tests run all the same."""
-        row = Row("lowest", "")
-        tree = row.in_folder(tmp_path)
-        tree.folder.mkdir()
-        (tree.folder / "pyproject.toml").write_text("[tool.pytest.ini_options]\nmarkers = ['chosen_path']\n")
-        (tree.folder / "test_it.py").write_text(program)
-        assert row.test(tree, ["test_it.py"])[0] == counts
 
 
 def test_teams_share_the_same_batch():

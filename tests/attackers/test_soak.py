@@ -22,11 +22,6 @@ FAULTS = {
             return mine.copy()
         soak.CALLS["pl_rank_3"] = shared
     """,
-    "children that hang": """
-        plain, parent = soak.CALLS["pl_rank_3"], os.getpid()
-        soak.SECONDS_OF_A_CALL = soak.Soak.most_findings = 1
-        soak.CALLS["pl_rank_3"] = lambda *a, **b: plain(*a, **b) if os.getpid() == parent else soak.signal.pause()
-    """,
     "a leak": """
         plain, kept = soak.CALLS["pl_rank_3"], []
         def leaking(*arguments, **options):
@@ -38,7 +33,6 @@ FAULTS = {
 TOLD = {
     "none": "0 findings",
     "a buffer of all threads": "threads gives other bits",
-    "children that hang": "ended with -14",
     "a leak": "memory grew by",
 }
 

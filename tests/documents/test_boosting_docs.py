@@ -4,10 +4,8 @@ Mutants of the recipe as tried: the gradient to ascend (both libraries constant 
 (XGBoost then refuses every leaf for its `min_child_weight`).
 """
 
-import os
 import re
 import runpy
-import subprocess
 import sys
 from pathlib import Path
 
@@ -123,23 +121,35 @@ def test_raw_hessian_trains_nothing(scores_of, sign, split):
     assert mean_ndcg(scores, test) == mean_ndcg(np.zeros(test.n_docs), test)
 
 
+@pytest.fixture
+def run_example(monkeypatch, capsys):
+    """`run_example(name, *arguments)` is what an example prints: here, where its libraries are imported already."""
+    monkeypatch.syspath_prepend(ROOT / "examples")
+
+    def run(name, *arguments):
+        monkeypatch.setattr(sys, "argv", [name, *arguments])
+        with threadpoolctl.threadpool_limits(1):
+            runpy.run_path(str(ROOT / "examples" / name), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
 @pytest.mark.parametrize("source", ["generated", "files"])
-def test_example_runs_and_learns(source, request):
+def test_example_runs_and_learns(source, request, run_example):
     """Both rankers get above the constant one. Mutant: the parts in the wrong order (test data of 46 columns fail)."""
     pytest.importorskip("lightgbm")
     arguments = ["--queries", "80", "--rounds", "40"]
     if source == "files":
         folder = request.getfixturevalue("real_data") / "mq2008"
         arguments = [*(str(folder / f"S{part}.txt") for part in (1, 2, 3)), "--rounds", "40"]
-    program = [sys.executable, str(ROOT / "examples" / "boosted_trees.py"), *arguments]
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
-    output = subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout
+    output = run_example("boosted_trees.py", *arguments)
     values = {line.split(" NDCG@10 ")[0].strip(): float(line.split()[-4]) for line in output.splitlines()}
     assert set(values) == {"expected NDCG", "lambdarank"}
     assert min(values.values()) > (0.55 if source == "generated" else 0.45)
 
 
-def test_comparison_runs_and_resumes(tmp_path):
+def test_comparison_runs_and_resumes(tmp_path, run_example):
     """A row for each method, and nothing is run twice. Mutant: results not written as they come."""
     for library in ("lightgbm", "xgboost", "catboost", "sklearn"):
         pytest.importorskip(library)
@@ -153,17 +163,16 @@ def test_comparison_runs_and_resumes(tmp_path):
     (tmp_path / "set.txt").write_text("\n".join(lines))
     methods = ["LightGBM, ours, exact", "XGBoost, ours, exact", "XGBoost rank:ndcg", "CatBoost, ours, exact"]
     program = [
-        sys.executable, str(ROOT / "examples" / "compare_boosting.py"), str(tmp_path / "results"),
-        f"small={tmp_path / 'set.txt'}", "--seeds", "1", "--rounds", "3", "--methods", *methods,
-    ]  # fmt: skip
-    one_thread = os.environ | {"OMP_NUM_THREADS": "1"}
-    first = subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout
+        *("compare_boosting.py", str(tmp_path / "results"), f"small={tmp_path / 'set.txt'}"),
+        *("--seeds", "1", "--rounds", "3", "--methods", *methods),
+    ]
+    first = run_example(*program)
     known = (tmp_path / "results").read_text()
     assert [line.split(" | ")[0].strip("| ") for line in first.splitlines()[3:]] == [
         "LightGBM lambdarank", "LightGBM lambdarank, best", *methods
     ]  # fmt: skip
     assert len(known.splitlines()) == 5 * (3 + len(methods))
-    assert subprocess.run(program, capture_output=True, text=True, check=True, env=one_thread).stdout == first
+    assert run_example(*program) == first
     assert (tmp_path / "results").read_text() == known
 
 
@@ -183,16 +192,13 @@ def test_comparison_of_metrics_runs(tmp_path, capsys):
         assert rows["ndcg"]["ndcg"].mean() > 0.8
 
 
-def test_timing_runs(tmp_path):
+def test_timing_runs(tmp_path, run_example):
     """A row of four ratios for a set and for a length."""
     for library in ("lightgbm", "xgboost", "catboost"):
         pytest.importorskip(library)
     lines = (f"{row % 3} qid:{row // 10} 1:{row % 7} 2:{row % 11}" for row in range(600))
     (tmp_path / "set.txt").write_text("\n".join(lines))
-    program = [
-        sys.executable, str(ROOT / "examples" / "time_rounds.py"), f"a={tmp_path / 'set.txt'}", "--turns", "3",
-        "--lengths", "8", "--docs", "200", "--features", "6",
-    ]  # fmt: skip
-    rows = subprocess.run(program, capture_output=True, text=True, check=True).stdout.splitlines()
+    options = ["--turns", "3", "--lengths", "8", "--docs", "200", "--features", "6"]
+    rows = run_example("time_rounds.py", f"a={tmp_path / 'set.txt'}", *options).splitlines()
     assert [row.split("|")[1].strip() for row in rows[2:]] == ["a", "8"]
     assert all(float(cell) > 0 for row in rows[2:] for cell in row.split("|")[2:6])

@@ -1,9 +1,10 @@
 """Every shell block of the documents runs, in the order in which it stands, as somebody would type it.
 
 The commands are those of the documents to the letter. Four programs are stood in for, since a test can neither
-install packages nor run itself: ``python`` is the one that runs the tests, ``torchrun`` its own; ``pip`` does
-nothing; ``make`` looks whether the target exists and runs, of what it would do, the training, on fewer queries. A
-block that begins with ``# not run in the tests:`` and a reason is only checked for its syntax.
+install packages nor run itself: ``python`` is the one that runs the tests; ``torchrun`` starts the processes, as any
+launcher would (``test_ranks.py`` starts the real one, which costs another import of PyTorch); ``pip`` does nothing;
+``make`` looks whether the target exists and runs, of what it would do, the training, on fewer queries. A block that
+begins with ``# not run in the tests:`` and a reason is only checked for its syntax.
 """
 
 import os
@@ -27,8 +28,15 @@ SHELLS = ("sh", "bash", "shell", "console")
 PYTHON = f"""#!/bin/sh
 exec {shlex.quote(sys.executable)} "$@"
 """
-TORCHRUN = f"""#!/bin/sh
-exec {shlex.quote(sys.executable)} -m torch.distributed.run --standalone "$@"
+TORCHRUN = f"""#!{sys.executable}
+import os, socket, subprocess, sys
+_, ranks, *arguments = sys.argv[1:]
+with socket.socket() as free:
+    free.bind(("localhost", 0))
+    port = free.getsockname()[1]
+of_all = os.environ | dict(WORLD_SIZE=ranks, MASTER_ADDR="localhost", MASTER_PORT=str(port), OMP_NUM_THREADS="1")
+started = [subprocess.Popen([sys.executable, *arguments], env=of_all | dict(RANK=str(i))) for i in range(int(ranks))]
+sys.exit(max(process.wait() for process in started))
 """
 PIP = """#!/bin/sh
 """
