@@ -1,29 +1,15 @@
-"""The experiment: its parts in turn within a budget of time, results kept after every cell, and the report."""
+"""The experiment: its parts in turn within a budget of time, and results kept after every cell."""
 
 from __future__ import annotations
 
-import os
-import platform
-import re
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from pathlib import Path
-from typing import Any
+from dataclasses import dataclass
 
-import numpy as np
-
-import plrank_fast as plr
-from plrank_fast import __version__
-from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import write_atomically
-from plrank_fast._shared.pictures import png_of
-from plrank_fast.reproduction import cost, figures, learning
-from plrank_fast.reproduction.findings import all_findings
+from plrank_fast.reproduction import cost, learning
 from plrank_fast.reproduction.results import LEAST_ROUNDS, Part, ResultsFile
-from plrank_fast.reproduction.tables import all_tables, to_csv
 
-RESULTS, REPORT = "results.jsonl", "report.html"
+RESULTS = "results.jsonl"
 # These are the parts' shares of the time; time that one does not use goes to those after it.
 SHARES = {"cost": 0.25, "length": 0.07, "curves": 0.5, "settings": 0.08, "disparity": 0.1}
 
@@ -91,40 +77,3 @@ def run_parts(
                 results.add(part.name, number, cell, result, time.perf_counter() - start)
                 observer(part, sum(results.seconds(other.name) for other in parts) / max(budget, 1.0))
     return True
-
-
-def write_report(folder: Path, settings: Settings, parts: list[Part], results: ResultsFile) -> None:
-    """Write tables, pictures and the page from the cells measured so far."""
-    from plrank_fast.reproduction.report import html_report  # of a module that takes a tenth of a command's start
-
-    tables = all_tables(results.cells)
-    for name, table in tables.items():
-        write_atomically(folder / f"{name}.csv", to_csv(table).encode())
-    pictures = {}
-    for name, figure in figures.all_figures(results.cells).items():
-        pictures[name] = png_of(figure)
-        write_atomically(folder / f"{name}.png", pictures[name])
-    progress = []
-    for part in parts:
-        done, of = len(results.of(part.name)), len(part.cells)
-        planned = of * max(LEAST_ROUNDS, -(-done // of))
-        progress.append((part.title, done // of, f"{done} of {planned}", f"{results.seconds(part.name):.0f}"))
-    about = {**about_this_machine(), **asdict(settings)}
-    page = html_report(all_findings(results.cells), pictures, tables.get("table_2", []), progress, about)
-    write_atomically(folder / REPORT, page.encode(errors="backslashreplace"))
-
-
-def about_this_machine() -> dict[str, Any]:
-    """Return versions, processor and build."""
-    cpuinfo = Path("/proc/cpuinfo")
-    model = re.search("model name\\s*: (.*)", cpuinfo.read_text() if cpuinfo.exists() else "")
-    processor = model[1] if model else platform.processor() or "unknown processor"
-    return {
-        "plrank-fast": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "torch": import_extra("torch", "train").__version__,
-        "matplotlib": import_extra("matplotlib", "train").__version__,
-        "machine": f"{processor}, {os.cpu_count()} processors, {platform.system()} {platform.machine()}",
-        "build": ", ".join(f"{name} {value}" for name, value in plr.build_info().items()),
-    }

@@ -19,12 +19,6 @@ from plrank_fast.validation import FloatArray
 NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
 
 
-def all_figures(cells: Sequence[Figures]) -> dict[str, Any]:
-    """Draw every figure for which there are cells, by the name of its file."""
-    parts = {cell["part"] for cell in cells if "method" in cell["cell"]}
-    return {name: of.draw(cells, *of.arguments) for name, of in FIGURES.items() if of.arguments[0] in parts}
-
-
 def cost_panels(cells: Sequence[Figures], part: str, xlabel: str, ylabel: str) -> Any:
     """Draw the cost against K or D: a column per set, ours above and NumPy's with the paper's figures below."""
     measured = costs(cells, part)
@@ -136,7 +130,7 @@ class Picture:
     caption: str
 
 
-FIGURES = {
+FIGURES = {  # by the names of their files
     "figure_1": Picture(
         cost_panels,
         ("cost", "cutoff K", "seconds per epoch"),

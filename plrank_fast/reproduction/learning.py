@@ -81,7 +81,7 @@ def measure(cell: Figures, number: int) -> Figures:
     config, limit = config_of(cell, number), cell["train_seconds"]
     splits = _splits(cell["set"], number, limit)
     metrics = ("ndcg_dataset", "expected_ndcg_dataset") + ((DISPARITY,) if config.objective == DISPARITY else ())
-    curve: Figures = {name: [] for name in ("seconds", "epochs", *metrics)}
+    curve: Figures = {name: [] for name in ("seconds", *metrics)}
     due = [0.0, *(limit * 1.5 ** (i - LOOKS + 2) for i in range(LOOKS - 1))]
 
     looked = 0.0  # seconds of evaluation on the test data
@@ -95,7 +95,7 @@ def measure(cell: Figures, number: int) -> Figures:
         seconds = trained() if curve["seconds"] else 0.0
         if due and seconds >= due[0]:
             due = [later for later in due if later > seconds]
-            figures = {**run.evaluate(run.splits["test"]), "seconds": seconds, "epochs": run.epochs_done}
+            figures = {**run.evaluate(run.splits["test"]), "seconds": seconds}
             for name, values in curve.items():
                 values.append(figures[name])
             looked += trained() - seconds

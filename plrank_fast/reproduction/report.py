@@ -1,17 +1,33 @@
-"""One self-contained HTML page with findings, pictures, tables, and the conditions of the measurements."""
+"""The report: one self-contained HTML page with findings, pictures, Table 2 and the conditions of the measurements."""
 
 from __future__ import annotations
 
 import base64
+import csv
 import html
-from collections.abc import Iterable, Mapping, Sequence
+import io
+import os
+import platform
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 from typing import Any
 
-from plrank_fast.reproduction import published
-from plrank_fast.reproduction.figures import FIGURES
-from plrank_fast.reproduction.findings import Finding
-from plrank_fast.reproduction.results import Figures
+import numpy as np
 
+import plrank_fast as plr
+from plrank_fast import __version__
+from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.files import write_atomically
+from plrank_fast._shared.pictures import png_of
+from plrank_fast.benchmarks.epoch_cost import CUTOFFS
+from plrank_fast.reproduction.figures import FIGURES
+from plrank_fast.reproduction.findings import all_findings
+from plrank_fast.reproduction.published import HARDWARE, published_minutes
+from plrank_fast.reproduction.results import LEAST_ROUNDS, Figures, Part, ResultsFile
+from plrank_fast.reproduction.summary import costs, network_seconds, over_rounds
+
+REPORT, TABLE_2 = "report.html", "table_2.csv"
 STYLE = """
 body { margin: 0 auto; max-width: 74rem; padding: 1.5rem; color: #1b1f24; font: 16px/1.55 system-ui, sans-serif; }
 p { max-width: 46rem; }
@@ -23,41 +39,81 @@ table { border-collapse: collapse; width: 100%; }
 th, td { padding: 0.25rem 0.7rem; text-align: left; vertical-align: top; white-space: pre-line; }
 td { border-top: 1px solid #dfe3e8; }
 """
+HEAD = f"""<!doctype html>
+<html lang='en'>
+<head>
+<meta charset='utf-8'><meta name='viewport' content='width=device-width, initial-scale=1'>
+<title>PL-Rank, reproduced</title>
+<style>{STYLE}</style>
+</head>
+<body>
+<h1>PL-Rank, reproduced</h1>
+<p class='soft'>The experiments of Oosterhuis, <i>Learning-to-Rank at the Speed of Sampling</i> (SIGIR 2022), with an
+exact gradient and a conditional Monte Carlo estimate beside the paper's methods. Every statement below is computed from
+the figures of this run.</p>
+<h2>Statements</h2>"""
+NOTE = f"""<p class='soft'>Whole epochs of the full set on one thread, gradients and network passes; measured on a
+sample of queries with the set's list lengths and scaled to all its documents. Below: NumPy on this machine (timed on
+one query of mean length and scaled likewise), and what the paper prints ({HARDWARE}).</p>"""
 
 
-def html_report(
-    findings: Sequence[Finding],
-    pictures: Mapping[str, bytes],
-    minutes_per_epoch: Sequence[Figures],
-    progress: Iterable[Sequence[object]],
-    about: Mapping[str, Any],
-) -> str:
-    """Write the page with all findings, pictures (PNG files) and Table 2; other tables are files beside it."""
-    parts = [
-        "<!doctype html>\n<html lang='en'>\n<head>\n<meta charset='utf-8'>",
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>",
-        f"<title>PL-Rank, reproduced</title>\n<style>{STYLE}</style>\n</head>\n<body>",
-        "<h1>PL-Rank, reproduced</h1>",
-        "<p class='soft'>The experiments of Oosterhuis, <i>Learning-to-Rank at the Speed of Sampling</i> (SIGIR 2022), "
-        "with an exact gradient and a conditional Monte Carlo estimate beside the paper's methods. Every statement "
-        "below is computed from the figures of this run.</p>",
-        "<h2>Statements</h2>",
-        _table(
-            ("verdict", "statement", "figures"), [(each.verdict, each.statement, each.evidence) for each in findings]
-        ),
-    ]
-    for name, picture in pictures.items():
-        title, caption = FIGURES[name].title, FIGURES[name].caption
-        data = base64.b64encode(picture).decode()
-        parts.append(
-            f"<h2>{html.escape(title)}</h2>\n<figure><img alt='{html.escape(title, quote=True)}' "
-            f"src='data:image/png;base64,{data}'>\n<figcaption>{html.escape(caption)}</figcaption></figure>"
-        )
-    if minutes_per_epoch:
-        parts += ["<h2>Table 2: minutes per epoch</h2>", _table_2(minutes_per_epoch)]
-    parts += ["<h2>Conditions</h2>", _table(("part", "whole rounds", "cells", "seconds"), progress)]
-    parts += [_table(("", ""), about.items()), "</body>\n</html>\n"]
-    return "\n".join(parts)
+def write_report(folder: Path, settings: Figures, parts: list[Part], results: ResultsFile) -> None:
+    """Write the page, and its pictures and Table 2 as files too, from the cells measured so far."""
+    findings = [(each.verdict, each.statement, each.evidence) for each in all_findings(results.cells)]
+    page = [HEAD, _table(("verdict", "statement", "figures"), findings)]
+    measured = {cell["part"] for cell in results.cells if "method" in cell["cell"]}
+    for name, picture in FIGURES.items():
+        if picture.arguments[0] in measured:
+            content = png_of(picture.draw(results.cells, *picture.arguments))
+            write_atomically(folder / f"{name}.png", content)
+            title, data = html.escape(picture.title), base64.b64encode(content).decode()
+            page.append(f"<h2>{title}</h2>\n<figure><img alt='{title}' src='data:image/png;base64,{data}'>")
+            page.append(f"<figcaption>{html.escape(picture.caption)}</figcaption></figure>")
+    if rows := minutes_per_epoch(results.cells):
+        text = io.StringIO()
+        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+        write_atomically(folder / TABLE_2, text.getvalue().encode())
+        page += ["<h2>Table 2: minutes per epoch</h2>", _table_2(rows), NOTE]
+    progress = []
+    for part in parts:
+        done, of = len(results.of(part.name)), len(part.cells)
+        planned = of * max(LEAST_ROUNDS, -(-done // of))
+        progress.append((part.title, done // of, f"{done} of {planned}", f"{results.seconds(part.name):.0f}"))
+    page += ["<h2>Conditions</h2>", _table(("part", "whole rounds", "cells", "seconds"), progress)]
+    page += [_table(("", ""), {**about_this_machine(), **settings}.items()), "</body>\n</html>\n"]
+    write_atomically(folder / REPORT, "\n".join(page).encode(errors="backslashreplace"))
+
+
+def minutes_per_epoch(cells: Sequence[Figures]) -> list[Figures]:
+    """Make Table 2: a row for each set, method, N and K; minutes include the network's passes, which have a column."""
+    network = network_seconds(cells)
+    rows = []
+    for (shape, method), measured in costs(cells, "cost").items():
+        paper = dict(zip(CUTOFFS, published_minutes(method, shape), strict=False))
+        passes = network.get(shape, 0.0)
+        for i, cutoff in enumerate(measured.columns):
+            own = over_rounds(measured.seconds[:, i])
+            in_numpy, error = (
+                None if values is None else float(np.median(values[:, i]))
+                for values in (measured.numpy_seconds, measured.error)
+            )
+            rows.append({
+                "set": shape,
+                "method": method.title,
+                "K": cutoff,
+                "minutes": (own.value + passes) / 60,
+                "minutes_least": (own.low + passes) / 60,
+                "minutes_most": (own.high + passes) / 60,
+                "gradient_seconds": own.value,
+                "network_seconds": passes,
+                "numpy_minutes": None if in_numpy is None else (in_numpy + passes) / 60,
+                "paper_minutes": paper.get(cutoff),
+                "times_faster_than_numpy": None if in_numpy is None else in_numpy / own.value,
+                "relative_error": error,
+            })  # fmt: skip
+    return rows
 
 
 def _table(headings: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
@@ -76,13 +132,23 @@ def _table_2(rows: Sequence[Figures]) -> str:
         lines = [f"{name}{value:.3g}" for name, value in minutes.items() if value is not None]
         cells.setdefault((row["set"], row["method"]), {})[row["K"]] = "\n".join(lines)
     cutoffs = sorted({row["K"] for row in rows})
-    note = (
-        "Whole epochs of the full set on one thread, gradients and network passes; measured on a sample of queries "
-        "with the set's list lengths and scaled to all its documents. Below: NumPy on this machine (timed on one query "
-        f"of mean length and scaled likewise), and what the paper prints ({published.HARDWARE})."
-    )
-    shown = _table(
+    return _table(
         ("set", "method", *(f"K = {cutoff}" for cutoff in cutoffs)),
         [(*key, *(row.get(cutoff, "") for cutoff in cutoffs)) for key, row in cells.items()],
     )
-    return f"{shown}<p class='soft'>{html.escape(note)}</p>"
+
+
+def about_this_machine() -> dict[str, Any]:
+    """Return versions, processor and build."""
+    cpuinfo = Path("/proc/cpuinfo")
+    model = re.search("model name\\s*: (.*)", cpuinfo.read_text() if cpuinfo.exists() else "")
+    processor = model[1] if model else platform.processor() or "unknown processor"
+    return {
+        "plrank-fast": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "torch": import_extra("torch", "train").__version__,
+        "matplotlib": import_extra("matplotlib", "train").__version__,
+        "machine": f"{processor}, {os.cpu_count()} processors, {platform.system()} {platform.machine()}",
+        "build": ", ".join(f"{name} {value}" for name, value in plr.build_info().items()),
+    }

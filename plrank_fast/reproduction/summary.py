@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,13 +27,6 @@ class Costs:
     seconds: FloatArray
     numpy_seconds: FloatArray | None
     error: FloatArray | None
-
-    def by_column(self) -> Iterator[tuple[Any, ...]]:
-        """Yield each cutoff or length with the seconds, and the medians of NumPy's seconds and of the error."""
-        for i, column in enumerate(self.columns):
-            others = (self.numpy_seconds, self.error)
-            medians = [None if values is None else float(np.median(values[:, i])) for values in others]
-            yield column, over_rounds(self.seconds[:, i]), *medians
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS
-from plrank_fast.reproduction import experiment, learning, published, summary
+from plrank_fast.reproduction import experiment, learning, published, report, summary
 from plrank_fast.reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
 from plrank_fast.reproduction.results import ResultsFile
 
@@ -29,13 +29,13 @@ def tiny(monkeypatch):
     monkeypatch.setattr("plrank_fast.reproduction.cost.SECONDS", 0.0)
     monkeypatch.setattr("plrank_fast.reproduction.cost.LENGTHS", (5, 20))
     monkeypatch.setattr("plrank_fast.reproduction.cost.QUERIES", {"mslr": 2})
-    render, drawn = experiment.png_of, []
+    render, drawn = report.png_of, []
 
     def first_only(figure):  # every figure is made; to draw one takes a second
         drawn.append(figure)
         return render(figure) if len(drawn) == 1 else b"\x89PNG"
 
-    monkeypatch.setattr(experiment, "png_of", first_only)
+    monkeypatch.setattr(report, "png_of", first_only)
     measured = []
     original = ResultsFile.add
 
@@ -95,7 +95,7 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     assert all(float(row["minutes"]) >= float(row["network_seconds"]) / 60 > 0 for row in rows)
 
     capsys.readouterr()
-    monkeypatch.setattr(experiment, "write_report", lambda *_: None)
+    monkeypatch.setattr(report, "write_report", lambda *_: None)
     assert main(arguments) == 0  # nothing is left to do but the report
     assert len(tiny) == len(keys)
     with pytest.raises(SystemExit):
@@ -127,7 +127,7 @@ def cost_cell(method, samples, seconds, in_numpy=None, error=None, number=0):
 
 def curve_cell(samples, cutoff, value, number):
     cell = {"set": "mslr", "method": "pl_rank_3", "samples": samples, "cutoff": cutoff, "train_seconds": 1.0}
-    result = {"seconds": [0.0, 1.0], "epochs": [0, 2], "ndcg_dataset": [0.3, value]}
+    result = {"seconds": [0.0, 1.0], "ndcg_dataset": [0.3, value]}
     return {"part": "curves", "round": number, "cell": cell, "result": result, "seconds": 1.0}
 
 
