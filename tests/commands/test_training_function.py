@@ -51,8 +51,11 @@ def test_the_command_gives_the_same_model(tmp_path):
 
 
 def test_model(tmp_path):
-    """It predicts, draws, saves, loads and pickles with its history. Mutants: no history in the file or the pickle."""
-    model = train(DATA)
+    """It predicts, draws, saves, loads and pickles with its history. Mutants: no history in the file or the pickle;
+    last weights kept; weights of one layer for another's; a product of BLAS, whose last bits depend on the number of
+    documents; the methods of ``Path`` called of another path."""
+    model = train(DATA, learning_rate=1.0, batch_queries=4, seed=2)
+    assert 0 < model.epoch < 3
     assert repr(model) == f"RankingModel(layers=6 32 32 1, epoch={model.epoch}, train={DATA.name!r})"
     assert len(model.history) == 4
     assert model.epoch == max(range(4), key=lambda epoch: model.history[epoch]["expected_ndcg_query"])
@@ -67,8 +70,12 @@ def test_model(tmp_path):
     assert shares.mean() == pytest.approx(model.history[model.epoch]["expected_ndcg_query"], rel=1e-5)
     drawn = model.sample_rankings(DATA.features, 3, 5, offsets=DATA.offsets, rng=0)
     assert np.array_equal(drawn, plr.sample_rankings(scores, 3, 5, offsets=DATA.offsets, rng=0))
+    normalized = plr.data.normalize_queries(DATA).features
+    alone = [model.predict(row[np.newaxis])[0] for row in normalized]
+    assert np.array_equal(model.predict(normalized), alone)
     model.save(tmp_path / "model.plrank")
-    for again in (plr.load_model(tmp_path / "model.plrank"), pickle.loads(pickle.dumps(model))):
+    (path,) = os.scandir(tmp_path)
+    for again in (plr.load_model(path), pickle.loads(pickle.dumps(model))):
         assert same(model, again)
         assert np.array_equal(again.predict(DATA.features, offsets=DATA.offsets), scores)
     assert "data:image/png;base64," in model._repr_html_()
