@@ -114,7 +114,8 @@ def test_looks_within_a_ranking(function, n_docs, spread):
 
 
 def test_a_long_query_in_a_batch_is_cut_too(costs):
-    """Whichever of the queries it is. Mutant: the first one only."""
+    """Whichever of the queries it is. Mutants: the first one only; the cost of the first one for all; rounds without
+    an end among queries of one length."""
     costs(round_ns=1e-3)
     scores, relevance, rank_weights = np.zeros(400), np.arange(400) % 5.0, plr.dcg_weights(10)
     for offsets in ([0, 200, 400], [0, 0, 200, 400]):

@@ -36,9 +36,8 @@ cdef inline intp_t items_of(const Batch *batch, intp_t query) noexcept nogil:
     return batch.offsets[query + 1] - batch.offsets[query]
 
 
-cdef double cost_of(const Batch *batch, intp_t query) noexcept nogil:
+cdef double cost_of(const Batch *batch, intp_t n_items) noexcept nogil:
     """Return the estimated nanoseconds of a query; a skipped one costs nothing, and so never fills a round."""
-    cdef intp_t n_items = items_of(batch, query)
     if n_items < batch.fewest_items:
         return 0.0
     if batch.cost != NULL:
@@ -46,22 +45,31 @@ cdef double cost_of(const Batch *batch, intp_t query) noexcept nogil:
     return (n_items + OVERHEAD_ITEMS) * batch.ns_per_item
 
 
-cdef intp_t round_stop(const Batch *batch, intp_t start, double learnt, int n_threads) noexcept nogil:
-    """Return the first query after ``start`` that does not fit into this round.
+cdef struct Share:
+    # the queries of a round
+    intp_t stop
+    double ns, longest           # estimated time of all of them on one thread, and of the longest
 
-    A query that fills a round begins one, because only a round of a single query can be long.
+
+cdef Share share_of_round(const Batch *batch, intp_t start, double learnt, int n_threads) noexcept nogil:
+    """Return the queries from ``start`` on that fit into a round.
+
+    A query that fills a round begins one, because only a round of a single query can be long. All this is serial, so a
+    query that is as long as the one before costs the same without another estimate.
     """
-    cdef intp_t stop = start
-    cdef double budget = ROUND_NS * n_threads / learnt, work = 0.0, cost
-    while stop < batch.n_queries:
-        cost = cost_of(batch, stop)
-        if cost > budget and stop > start:
-            break
-        work += cost
-        stop += 1
-        if work > budget:
-            break
-    return stop
+    cdef Share share = Share(start, 0.0, 0.0)
+    cdef double budget = ROUND_NS * n_threads / learnt, cost = 0.0
+    cdef intp_t n_items = -1
+    while share.stop < batch.n_queries and share.ns <= budget:
+        if items_of(batch, share.stop) != n_items:
+            n_items = items_of(batch, share.stop)
+            cost = cost_of(batch, n_items)
+            if cost > budget and share.stop > start:
+                break
+            share.longest = max(share.longest, cost)
+        share.ns += cost
+        share.stop += 1
+    return share
 
 
 cdef uintptr_t kind_of(const Batch *batch) noexcept nogil:
@@ -125,7 +133,7 @@ cdef int run_batch(const Batch *batch, object n_threads) except -1:
 
     Raises what a signal handler raises, and MemoryError.
     """
-    if batch.n_queries == 1 and not is_long(batch, cost_of(batch, 0)):
+    if batch.n_queries == 1 and not is_long(batch, cost_of(batch, items_of(batch, 0))):
         return run_short_query(batch)
     return run_rounds(batch, resolve_threads(n_threads))
 
@@ -133,7 +141,7 @@ cdef int run_batch(const Batch *batch, object n_threads) except -1:
 cdef int run_short_query(const Batch *batch) except -1:
     """Process a batch of one short query on the calling thread: rounds and a team take longer than ten documents."""
     cdef Workspaces workspace
-    cdef double started = 0.0, ns = cost_of(batch, 0)
+    cdef double started = 0.0, ns = cost_of(batch, items_of(batch, 0))
     if items_of(batch, 0) >= batch.fewest_items:
         workspace = Workspaces(1, batch.workspace)
         with nogil:
@@ -157,20 +165,6 @@ cdef void process_query(void *round_, intp_t q, int thread) noexcept nogil:
         of_round.batch.query(of_round.batch.call, q, of_round.workspaces + thread * of_round.stride)
 
 
-cdef Loop loop_over_queries(Round *of_round, intp_t start, intp_t stop, int n_threads) noexcept nogil:
-    cdef const Batch *batch = of_round.batch
-    cdef Loop loop = Loop(
-        process_query, of_round, start, stop, queries_per_chunk(stop - start, n_threads), n_threads, kind_of(batch),
-        0.0, 0.0)
-    cdef double cost
-    cdef intp_t q
-    for q in range(start, stop):
-        cost = cost_of(batch, q)
-        loop.ns += cost
-        loop.longest = max(loop.longest, cost)
-    return loop
-
-
 cdef int run_long_query(const Batch *batch, intp_t query, double ns, int n_threads) except -1:
     cdef double started = monotonic_ns(), saved = saved_by_team()
     batch.long_query(batch.call, query, threads_worth(kind_of(batch), ns, n_threads))
@@ -179,28 +173,32 @@ cdef int run_long_query(const Batch *batch, intp_t query, double ns, int n_threa
 
 
 cdef int run_rounds(const Batch *batch, int n_threads) except -1:
-    cdef intp_t start = 0, stop
+    cdef intp_t start = 0, n_queries
     cdef int threads
     cdef double learnt = 1.0, started
     cdef Workspaces workspaces = None
     cdef Round of_round
+    cdef Share share
     cdef Loop loop
     of_round.batch = batch
     while start < batch.n_queries:
-        stop = round_stop(batch, start, learnt, n_threads)
-        if stop - start == 1 and is_long(batch, learnt * cost_of(batch, start)):
-            run_long_query(batch, start, cost_of(batch, start), n_threads)
+        share = share_of_round(batch, start, learnt, n_threads)
+        n_queries = share.stop - start
+        if n_queries == 1 and is_long(batch, learnt * share.ns):
+            run_long_query(batch, start, share.ns, n_threads)
         else:
             if workspaces is None:  # a single long query does not use them
                 workspaces = Workspaces(most_threads(n_threads, batch.n_queries), batch.workspace)
                 of_round.workspaces, of_round.stride = workspaces.of_thread(0), workspaces.stride
             started = monotonic_ns()
+            loop = Loop(
+                process_query, &of_round, start, share.stop, queries_per_chunk(n_queries, workspaces.n_threads),
+                workspaces.n_threads, kind_of(batch), share.ns, share.longest)
             with nogil:
-                loop = loop_over_queries(&of_round, start, stop, workspaces.n_threads)
                 threads = run_loop(&loop, n_threads)
             check_interrupt()
-            learnt = learn(learnt, loop.ns, (monotonic_ns() - started) * threads)
-        start = stop
+            learnt = learn(learnt, share.ns, (monotonic_ns() - started) * threads)
+        start = share.stop
     return 0
 
 
