@@ -149,7 +149,6 @@ cdef inline int32_t check_rankings(
     const int32_t *rankings, int64_t n_rankings, int64_t length, int64_t used, int64_t n_items, char *workspace
 ) noexcept nogil:
     """Check the first ``used`` ranks of each ranking. O(D + N K)."""
-    cdef int64_t number = 0
     cdef int64_t[2] where
     if length < used:
         return PLRANK_BAD_RANKINGS
@@ -159,8 +158,7 @@ cdef inline int32_t check_rankings(
         return PLRANK_OK
     if rankings == NULL:
         return PLRANK_NULL_POINTER
-    memset(workspace, 0, seen_bytes(n_items))
-    if fault_in_query(rankings, n_rankings, length, used, n_items, False, <int64_t *>workspace, &number, where):
+    if fault_in_query(rankings, n_rankings, length, used, n_items, False, <int64_t *>workspace, where):
         return PLRANK_BAD_RANKINGS
     return PLRANK_OK
 

@@ -137,7 +137,7 @@ def policy_gradient(
     out = validation.output(out, scores_.shape)
     if reward is None:
         shown = validation.given(rankings, "rankings", " for rewards")
-        shown = validation.given_rankings(shown, offsets_, None, batch=offsets is not None, prefixes=True)
+        shown = validation.given_rankings(shown, offsets_, None, offsets is not None, True, threads)
         advantages = _advantages(shown.shape[:2], rewards, importance_weights, baseline, offsets is not None)
         return validation.deliver(log_prob_gradient(scores_, offsets_, shown, advantages, threads), out)
     # The mean of the others is only known at the end. Until then log-probabilities are summed both with the rewards and

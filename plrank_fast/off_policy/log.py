@@ -109,12 +109,12 @@ def read_log(
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     batch = offsets is not None
-    rankings_ = validation.given_rankings(rankings, offsets_, None, batch=batch, prefixes=True)
+    threads = validation.threads(n_threads)
+    rankings_ = validation.given_rankings(rankings, offsets_, None, batch, True, threads)
     lengths = np.diff(offsets_)[:, np.newaxis, np.newaxis]
     rankings_ = np.where(np.arange(rankings_.shape[2]) < lengths, rankings_, -1).astype(np.int32)
     shown: NDArray[np.bool_] = rankings_.max(axis=2, initial=-1) >= 0
     validation.count(int(shown.sum()), "the number of rankings that are not empty", 1)
-    threads = validation.threads(n_threads)
     return Log(scores_, offsets_, rankings_, shown, batch, threads, validation.flag(ordered, "ordered"))
 
 

@@ -126,6 +126,11 @@ def whole_numbers(array: FloatArray, name: str) -> IntArray:
 
 def integer_array(values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,)) -> IntArray:
     """Return an int64 copy of an array of integers that fit, with any number of dimensions if ``ndim`` is None."""
+    return np.array(integers(values, name, ndim), dtype=np.int64, order="C")
+
+
+def integers(values: ArrayLike, name: str, ndim: tuple[int, ...] | None) -> NDArray[Any]:
+    """Return an array of integers that fit int64, of any type and layout; it may be the caller's own."""
     array = as_array(values, name)
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(f"{name} must not be missing, got nan at index {int(np.argmax(np.isnan(array.reshape(-1))))}")
@@ -136,7 +141,7 @@ def integer_array(values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (
     elif array.dtype.kind == "u" and array.max(initial=0) > np.iinfo(np.int64).max:
         raise ValueError(f"{name} must fit 64-bit signed integers, got {array.max()}")
     of_dimensions(array, name, ndim)
-    return np.array(array, dtype=np.int64, order="C")
+    return array
 
 
 def as_array(values: Any, name: str) -> NDArray[Any]:

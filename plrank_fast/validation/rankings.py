@@ -12,7 +12,7 @@ from plrank_fast.validation.arrays import (
     FloatArray,
     IntArray,
     RankingArray,
-    integer_array,
+    integers,
     real_array,
     within,
     within_limits,
@@ -22,7 +22,12 @@ from plrank_fast.validation.queries import longest_list
 
 
 def given_rankings(
-    rankings: ArrayLike, offsets: IntArray, cutoff: int | None, batch: bool, prefixes: bool = False
+    rankings: ArrayLike,
+    offsets: IntArray,
+    cutoff: int | None,
+    batch: bool,
+    prefixes: bool = False,
+    n_threads: int | None = 1,
 ) -> RankingArray:
     """Return rankings made elsewhere as (n_queries, n_samples, length), with every entry in use checked.
 
@@ -30,7 +35,7 @@ def given_rankings(
     a short query are not checked (``sample_rankings`` fills these with -1). With cutoff None all ranks are in use. With
     ``prefixes`` a ranking may end early, and is -1 from there on.
     """
-    array = integer_array(rankings, "rankings", ndim=None)
+    array = integers(rankings, "rankings", ndim=None)
     shape = array.shape
     n_queries = offsets.size - 1
     if array.ndim == 2 and n_queries == 1:
@@ -43,8 +48,8 @@ def given_rankings(
         cutoff = array.shape[2]
     elif array.shape[2] < min(cutoff, longest):
         raise ValueError(f"rankings must reach rank {min(cutoff, longest)}, got rankings of length {array.shape[2]}")
-    narrow = np.clip(array, -2, 2**31 - 1).astype(np.int32)
-    fault, (query, sample, rank) = _rankings.find_fault(narrow, offsets, cutoff, prefixes)
+    array = np.require(array, np.int32 if array.dtype == np.int32 else np.int64, ["C", "A"])
+    checked, (fault, (query, sample, rank)) = _rankings.checked(array, offsets, cutoff, prefixes, n_threads)
     if fault:
         item = array[query, sample, rank]
         where = f"(query {query}, sample {sample}, rank {rank})" if batch else f"(sample {sample}, rank {rank})"
@@ -54,7 +59,7 @@ def given_rankings(
         }
         must = of_faults.get(fault, f"hold items 0 to {offsets[query + 1] - offsets[query] - 1}")
         raise ValueError(f"rankings must {must}, got {item} at {where}")
-    return narrow
+    return checked
 
 
 def no_longer_than(shape: tuple[int, ...], cutoff: int, name: str) -> None:

@@ -71,3 +71,27 @@ def test_what_rounding_takes_off_a_total_is_kept():
     counts[[0, 4_096, 8_192]] = 2.0**70, 1.0, -(2.0**70)
     got = plr.ranking_log_prob_vjp(SCORES[:6], np.repeat(ranking, counts.size, axis=0), counts)
     np.testing.assert_allclose(got, plr.ranking_log_prob_vjp(SCORES[:6], ranking, [1.0]), rtol=1e-13)
+
+
+@pytest.mark.parametrize("kind", [np.int32, np.int64, np.uint16, ">i4"])
+def test_rankings_are_checked_by_teams(kind, on_team):
+    """Each query by one thread, whatever the type of the numbers: the same result, and the first fault is told.
+
+    Mutants: what one query has seen taken for the next one's; the last fault, or the one of another kind; the low half
+    of wide numbers."""
+    n_docs, scores = 5, np.random.default_rng(4).normal(size=5 * 300)
+    offsets = np.arange(0, scores.size + 1, n_docs)
+    rankings = plr.sample_rankings(scores, 2, 3, offsets=offsets, rng=0)
+    call = lambda n_threads, given: plr.ranking_log_prob(scores, given, offsets=offsets, n_threads=n_threads)  # noqa: E731
+    expected = call(1, rankings)
+    faulty = rankings.astype(kind)
+    faulty[40:, 1, 2] = n_docs + 4
+    faulty[30, 1, 1] = faulty[30, 1, 0]
+    for n_threads in (1, 2, 7):
+        np.testing.assert_array_equal(on_team(n_threads, call, given=rankings.astype(kind)), expected)
+        with pytest.raises(ValueError, match=r"not repeat an item, got \d at \(query 30, sample 1, rank 1\)"):
+            call(n_threads, faulty)
+    if kind == np.int64:
+        faulty[10, 0, 2] = 2**32
+        with pytest.raises(ValueError, match=r"items 0 to 4, got 4294967296 at \(query 10, sample 0, rank 2\)"):
+            call(2, faulty)

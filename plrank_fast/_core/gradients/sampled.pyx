@@ -552,15 +552,15 @@ def estimate(
         chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], checked_count(first_query, "first_query", 0), 0)
     call.rewards = NULL
     call.hessian = NULL
+    n_threads = checked_threads(n_threads)
     if rankings is not None:
         given = validation.given_rankings(
-            rankings, checked.offsets_array(), checked.queries.n_ranks, batch=offsets is not None)
+            rankings, checked.offsets_array(), checked.queries.n_ranks, offsets is not None, False, n_threads)
         n_samples = given.shape[1]
         call.given = <const int32_t *>data_of(given)
         call.length = given.shape[2]
     call.draw.n_samples = checked_count(
         n_samples, "n_samples", 2 if call.estimator.result == MEAN_OF_OTHERS else 1)
-    n_threads = checked_threads(n_threads)
     if with_hessian:
         outputs = (None, None) if out is None else validation.output_pair(out, (n_results,))
     else:

@@ -509,10 +509,10 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
         checked.take(scores, None, None, starts)
     if possible is None:
         all_offsets = checked.offsets_array()
-    given = validation.given_rankings(rankings, all_offsets, None, batch=offsets is not None, prefixes=True)
+    n_threads = checked_threads(n_threads)
+    given = validation.given_rankings(rankings, all_offsets, None, offsets is not None, True, n_threads)
     if possible is not None:
         given, impossible = validation.rankings_of_possible(given, starts, possible, all_offsets)
-    n_threads = checked_threads(n_threads)
     call.n_rankings = given.shape[1]
     call.length = given.shape[2]
     result = zeros((checked.n_queries, call.n_rankings))

@@ -2,8 +2,11 @@
 
 import numpy as np
 
-from plrank_fast._core.runtime.buffers cimport data_of
-from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
+from libc.string cimport memcpy, memset
+
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.buffers cimport data_of, read_only
+from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, int64_t, intp_t
 
 # faults of an entry
 OUT_OF_RANGE = 1
@@ -11,20 +14,24 @@ DUPLICATE = 2
 AFTER_THE_END = 3
 
 
+# ---------------------------------------------------------------------------------------------------------------------
+# Per query
+# ---------------------------------------------------------------------------------------------------------------------
+
 cdef int fault_in_query(
     const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, bint prefixes,
-    int64_t *last_seen, int64_t *number, int64_t *where
+    int64_t *last_seen, int64_t *where
 ) noexcept nogil:
     """Find the first entry in the first ``used`` ranks that is no item of the query, or a repeated one; 0 if none.
 
-    With ``prefixes``, a ranking may end earlier, and is -1 from there on. ``number`` counts rankings, and ``last_seen``
-    (n_items,) holds the last ranking with each item; all are initially 0. ``where`` becomes (ranking, rank).
+    With ``prefixes``, a ranking may end earlier, and is -1 from there on. ``last_seen`` (n_items,) is memory for the
+    last ranking with each item. ``where`` becomes (ranking, rank).
     """
     cdef intp_t i, k
     cdef int32_t item
     cdef bint ended
+    memset(last_seen, 0, n_items * sizeof(int64_t))
     for i in range(n_rankings):
-        number[0] += 1
         ended = False
         for k in range(used):
             item = rankings[i * length + k]
@@ -36,47 +43,73 @@ cdef int fault_in_query(
                 return 1
             if ended:
                 return 3
-            if last_seen[item] == number[0]:
+            if last_seen[item] == i + 1:
                 return 2
-            last_seen[item] = number[0]
+            last_seen[item] = i + 1
     return 0
 
 
-cdef int first_fault(
-    const int32_t *rankings, const intp_t *shape, const int64_t *offsets, intp_t cutoff, bint prefixes,
-    int64_t *last_seen, int64_t *where
-) noexcept nogil:
-    """Return the first fault of a batch; ``where`` becomes (query, ranking, rank)."""
-    cdef intp_t q, n_items, used
-    cdef int64_t number = 0
-    cdef int fault = 0
-    for q in range(shape[0]):
-        n_items = offsets[q + 1] - offsets[q]
-        used = min(min(shape[2], n_items), cutoff)
-        where[0] = q
-        if used > 0 and shape[1] > 0:
-            fault = fault_in_query(
-                rankings + q * shape[1] * shape[2], shape[1], shape[2], used, n_items, prefixes,
-                last_seen, &number, where + 1)
-        if fault:
-            break
-    return fault
+# ---------------------------------------------------------------------------------------------------------------------
+# Batch
+# ---------------------------------------------------------------------------------------------------------------------
+
+cdef struct Call:
+    const void *given           # (n_queries, n_rankings, length)
+    bint is_narrow              # int32; otherwise int64
+    int32_t *rankings           # the same, where every number beyond int32 has become one that is no item
+    const int64_t *offsets
+    intp_t n_rankings, length, cutoff
+    bint prefixes
+    int8_t *faulty              # (n_queries,)
 
 
-def find_fault(rankings, offsets, intp_t cutoff, bint prefixes=False):
-    """Return ``(fault, (query, sample, rank))`` of the first bad entry; fault is 0 if there is none. O(D + N K).
+cdef int copy_and_check(const Call *call, intp_t q, char *workspace, int64_t *where) noexcept nogil:
+    cdef intp_t n_items = call.offsets[q + 1] - call.offsets[q], n = call.n_rankings * call.length, i
+    cdef int32_t *rankings = call.rankings + q * n
+    cdef const int64_t *wide = <const int64_t *>call.given + q * n
+    if call.is_narrow:
+        memcpy(rankings, <const int32_t *>call.given + q * n, n * sizeof(int32_t))
+    else:
+        for i in range(n):
+            rankings[i] = <int32_t>min(max(wide[i], <int64_t>-2), <int64_t>0x7FFFFFFF)
+    return fault_in_query(
+        rankings, call.n_rankings, call.length, min(min(call.length, n_items), call.cutoff), n_items, call.prefixes,
+        <int64_t *>workspace, where)
 
-    With ``prefixes``, a ranking may end early, with -1 after its last item.
+
+cdef void check_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
+    cdef int64_t[2] where
+    call.faulty[q] = copy_and_check(call, q, workspace, where) != 0
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# Entry point
+# ---------------------------------------------------------------------------------------------------------------------
+
+def checked(given, offsets, intp_t cutoff, bint prefixes, n_threads):
+    """Return a copy in int32 of rankings, (n_queries, n_rankings, length) in int32 or int64, and their first fault.
+
+    The fault is ``(kind, (query, ranking, rank))``; its kind is 0 if there is none. With ``prefixes``, a ranking may
+    end early, with -1 after its last item. O(D + N K).
     """
-    cdef int64_t[3] where
-    cdef int fault
-    cdef intp_t longest = max(1, int(np.diff(offsets).max(initial=1)))
-    cdef const int32_t *given = <const int32_t *>data_of(rankings)
-    cdef const int64_t *starts = <const int64_t *>data_of(offsets)
-    cdef intp_t[3] shape = rankings.shape
-    seen = np.zeros(longest, dtype=np.int64)
-    cdef int64_t *last_seen = <int64_t *>data_of(seen)
-    where[0] = where[1] = where[2] = 0
-    with nogil:
-        fault = first_fault(given, shape, starts, cutoff, prefixes, last_seen, where)
-    return fault, (where[0], where[1], where[2])
+    cdef int64_t[2] where
+    cdef intp_t n_queries = given.shape[0], longest = int(np.diff(offsets).max(initial=1)), q
+    cdef Batch batch = new_batch(<const int64_t *>data_of(offsets), n_queries)
+    cdef Call call
+    rankings, faulty = np.empty(given.shape, np.int32), np.zeros(n_queries, bool)
+    call.given, call.is_narrow, call.rankings = read_only(given), given.itemsize == 4, <int32_t *>data_of(rankings)
+    call.offsets, call.faulty = batch.offsets, <int8_t *>data_of(faulty)
+    call.n_rankings, call.length, call.cutoff, call.prefixes = given.shape[1], given.shape[2], cutoff, prefixes
+    batch.call = &call
+    batch.query = check_in_batch
+    batch.fewest_items = 0
+    batch.workspace = longest * sizeof(int64_t)
+    batch.ns_per_item = 1.0 + call.n_rankings
+    run_batch(&batch, n_threads)
+    q = faulty.argmax()
+    if not call.faulty[q]:
+        return rankings, (0, (0, 0, 0))
+    workspace = np.empty(longest, np.int64)
+    kind = copy_and_check(&call, q, <char *>data_of(workspace), where)
+    return rankings, (kind, (q, where[0], where[1]))

@@ -12,6 +12,14 @@ cdef inline void *data_of(object array) except? NULL:
     return view.buf
 
 
+cdef inline const void *read_only(object array) except? NULL:
+    """Return the memory of a C-contiguous array, which need not be writeable."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_SIMPLE)
+    PyBuffer_Release(&view)
+    return view.buf
+
+
 cdef inline const double *doubles_of(object array, intp_t *n_values) except? NULL:
     """Return the values of a C-contiguous array of doubles, which need not be writeable, and their number."""
     cdef Py_buffer view
