@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import warnings
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
@@ -15,7 +16,10 @@ def make_bar(
     extra: str, total: float, layout: str, *, initial: float = 0, leave: bool = True, quiet: bool = False
 ) -> Any:
     """Make a progress bar with tqdm, which ``extra`` installs; ``layout`` is its ``bar_format``."""
-    return import_extra("tqdm.auto", extra).tqdm(
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "IProgress not found")  # a notebook without ipywidgets gets a bar of text
+        tqdm = import_extra("tqdm.auto", extra).tqdm
+    return tqdm(
         total=total,
         initial=initial,
         bar_format=layout,

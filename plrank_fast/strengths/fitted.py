@@ -118,6 +118,7 @@ class FittedStrengths:
         axes = figure.subplots()
         axes.errorbar(self.strengths[order], np.arange(order.size), xerr=reach, fmt="o", markersize=4, capsize=2)
         axes.set_yticks(np.arange(order.size), [str(self.names[i]) for i in order])
+        axes.set_ylim(-0.6, order.size - 0.4)
         axes.set_xlabel(f"strength, with intervals of {100 * level:g}%")
         axes.grid(axis="x", alpha=0.3)
         return figure
