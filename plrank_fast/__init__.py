@@ -7,7 +7,7 @@ The documents of all queries are concatenated in one array, and ``offsets`` mark
 >>> labels = np.array([0, 1, 2, 0, 1])
 >>> offsets = [0, 3, 5]                                       # or plr.offsets_from_qid, plr.offsets_from_group
 >>> gradient = plr.pl_rank_exact(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets)
->>> gradient.round(3)                                         # of the expected DCG@10: step along it to ascend
+>>> gradient.round(3)                                         # step along it to raise the expected DCG@10
 array([-0.179, -0.011,  0.19 , -0.084,  0.084])
 >>> plr.ndcg(scores, plr.gains(labels), cutoff=10, offsets=offsets).round(3)
 array([0.689, 0.631])

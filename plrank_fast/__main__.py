@@ -34,7 +34,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     argument.
     """
     if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # as stderr has it: any name of a file can be told
+        sys.stdout.reconfigure(errors="backslashreplace")  # stderr has it too: any name of a file can be told
     command_line = make_parser()
     arguments = command_line.parse_args(argv)
     if not hasattr(arguments, "run"):

@@ -134,7 +134,7 @@ class BoostingObjective(Workers):
     """
 
     _data_sets: list[_DataSet]  # the last used comes first
-    _library = ""  # which calls the objective
+    _library = ""  # the one that calls the objective
 
     @validation.hinted
     def __init__(
@@ -486,9 +486,7 @@ def _checked(
 class _DataSet:
     """A data set as the caller passed it, and the metric to optimise, with the factors of queries."""
 
-    labels: NDArray[
-        Any
-    ]  # in the type in which they were passed, so that later rounds compare them without a conversion
+    labels: NDArray[Any]  # they keep their types, so that later rounds compare them without a conversion
     offsets: IntArray
     weights: FloatArray
     weighted: bool
@@ -511,7 +509,7 @@ class _DataSet:
 class _Rounds:
     """The rounds of a data set so far, by which one that starts over is detected."""
 
-    number: int = -1  # of the last one
+    number: int = -1  # that of the last one
     start: FloatArray | None = None  # scores of the first one
     at_start: int = 0  # rounds at these scores, before any other
     moved: bool = False

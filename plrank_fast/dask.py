@@ -24,7 +24,7 @@ from plrank_fast.validation import IntArray
 
 EXTRA = "dask"
 
-Queries = tuple[NDArray[Any], IntArray]  # of a partition: identifiers in order, and how many rows each has
+Queries = tuple[NDArray[Any], IntArray]  # a partition's identifiers in order, and how many rows each has
 
 
 def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:

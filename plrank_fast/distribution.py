@@ -11,7 +11,7 @@ from plrank_fast import probabilities, sampling, validation
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
-ENTRIES_AT_ONCE = 1 << 20  # of the array of rankings and items, which is processed in parts
+ENTRIES_AT_ONCE = 1 << 20  # the array of rankings and items is processed in parts
 
 
 class SampledValue(NamedTuple):
@@ -441,5 +441,5 @@ def _log_chances(scores: FloatArray, left: np.ndarray[tuple[int, ...], np.dtype[
     with np.errstate(over="ignore"):  # beyond the largest double: the chance is 0 either way
         shifted = np.where(left, scores - scores[highest], -np.inf)
     weights = np.exp(shifted)
-    np.put_along_axis(weights, highest, 0.0, axis=1)  # so that near-certain choices keep their digits
+    np.put_along_axis(weights, highest, 0.0, axis=1)  # near-certain choices keep their digits so
     return np.where(left, shifted - np.log1p(weights.sum(axis=1, keepdims=True)), 0.0)

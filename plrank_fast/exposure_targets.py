@@ -21,7 +21,7 @@ from plrank_fast import validation
 from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp
 from plrank_fast.validation import FloatArray, IntArray
 
-ACCURACY = 1e-8  # of the sum of the rank weights
+ACCURACY = 1e-8  # relative to the sum of the rank weights
 MOST_STEPS, MOST_ROUNDS = 100, 200  # of Newton's method, and of conjugate gradients in each step
 PANEL, NODES = 6.0, 16  # Gauss-Legendre along the path to the scores: end of the first panel, nodes of each
 

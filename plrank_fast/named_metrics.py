@@ -51,7 +51,7 @@ class LabelledMetric(NamedTuple):
     rank_weights: FloatArray
     stop: FloatArray | None
     cutoff: int
-    factors: FloatArray | float = 1.0  # of each document's gradient, where relevance does not hold them
+    factors: FloatArray | float = 1.0  # they multiply documents' gradients where relevance does not hold them
 
     def times(self, factors: FloatArray) -> LabelledMetric:
         """Return the metric whose gradient has these factors, (n_docs,), the same for all documents of a query."""

@@ -15,7 +15,7 @@ from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
-RANKINGS_PER_CALL = 256  # of each query, passed to a reward function
+RANKINGS_PER_CALL = 256  # a reward function gets so many of each query
 
 
 @validation.hinted

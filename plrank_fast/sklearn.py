@@ -22,7 +22,7 @@ exceptions = import_extra("sklearn.exceptions", "sklearn")
 optimize = import_extra("scipy.optimize", "sklearn")
 
 GAINS = get_args(validation.Gain)
-RTOL = 1e-9  # of the exact gradient, as the line search compares values that differ little
+RTOL = 1e-9  # the line search compares values that differ little
 LONGEST_WITHOUT_QID = 200  # documents that count as one query without a warning
 METADATA_ROUTING = (
     "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "

@@ -208,7 +208,7 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
             of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
         if not torch.is_grad_enabled():
             gradient = gradient * of_docs
-        elif _is_plain(scores):  # with create_graph=True a constant gradient would be silently wrong
+        elif _is_plain(scores):  # a constant gradient would be wrong with create_graph=True, without an error
             gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs
         else:
             gradient = _OnceDifferentiable.apply(gradient * of_docs, "plackett_luce_loss", scores, upstream)

@@ -28,7 +28,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "n_samples": lambda n_samples: None if n_samples is None else validation.count(n_samples, "n_samples", 1),
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
-}  # of the options of a loss
+}  # the options of a loss have these
 SCALE = "be given with metric='err': it is the highest grade of the scale, which a batch may lack"
 
 
@@ -83,7 +83,7 @@ def expected_loss(
         metric, validation.real_array(layout.documents(relevance, "relevance"), "relevance"), layout.offsets,
         cutoff=cutoff, gain=gain_of, rank_weights=rank_weights, max_label=max_label, name="relevance",
     )  # fmt: skip
-    factors: Any = -1.0  # of each query's metric, or of all
+    factors: Any = -1.0  # one for each query's metric, or one for all
     total = float(n_queries)
     if weight is not None:
         given = validation.weights_of(weight, "weight", n_queries, "queries")

@@ -15,7 +15,7 @@ class Layout(NamedTuple):
     """Places of the documents of a ragged batch in an array of another shape."""
 
     shape: tuple[int, ...]
-    offsets: IntArray  # of the ragged batch
+    offsets: IntArray  # those of the ragged batch
     mask: NDArray[np.bool_] | None  # True for documents; None if there is no padding
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:

@@ -23,7 +23,7 @@ class Method:
     """A function of ``(scores, relevance, rank_weights, offsets=, n_threads=)`` and its properties."""
 
     function: Callable[..., Any]
-    n_samples: int  # by default; 0 if it does not sample
+    n_samples: int  # the default; 0 if it does not sample
     has_hessian: bool
 
     @classmethod

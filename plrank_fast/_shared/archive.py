@@ -92,7 +92,7 @@ def read_archive(path: str | os.PathLike[str], kind: str, *, mapped: bool = Fals
                 raise ValueError(f"its {entry} has shape {shape}")
             arrays[entry] = array.astype(array.dtype.newbyteorder("="), copy=False)
             start += -(-array.nbytes // ALIGNMENT) * ALIGNMENT
-    except Exception as error:  # of many types; the digest is right, so another program wrote the file
+    except Exception as error:  # its type may be any; the digest is right, so another program wrote the file
         raise ValueError(f"{name} cannot be read ({error!r}); {expected}") from error
     return header, arrays
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-EXIT_STATUS = 128 + signal.SIGINT  # of a process that Ctrl-C has ended, by the convention of shells
+EXIT_STATUS = 128 + signal.SIGINT  # shells expect it of a process that Ctrl-C has ended
 
 
 @contextmanager

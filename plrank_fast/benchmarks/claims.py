@@ -104,7 +104,7 @@ def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
     """Time ``pl_rank_exact`` with more options over the gradient alone: the least and the most of three lengths."""
 
     def calls(n_docs: int, cutoff: int) -> tuple[Call, Call]:
-        plain = EXACT.call(Workload.of_length(n_docs, 16), cutoff)  # so many that the arithmetic dominates
+        plain = EXACT.call(Workload.of_length(n_docs, 16), cutoff)  # queries enough for the arithmetic to dominate
         return functools.partial(plain, **extra), plain
 
     return ratios(calls, (24, 10), (120, 10), (316, 10), summary=(min, max))

@@ -22,7 +22,7 @@ from plrank_fast.data import PROFILES
 from plrank_fast.data.generated import list_lengths
 from plrank_fast.validation import FloatArray, IntArray
 
-CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)  # of the papers
+CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)  # those of the papers
 # Titles in tables and legends, and colours that the colour-blind can tell apart; other estimators have their names.
 LOOKS = {
     "pl_rank_exact": ("exact", "#111111"),

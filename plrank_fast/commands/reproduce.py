@@ -20,7 +20,7 @@ from plrank_fast.reproduction.learning import find_folds
 from plrank_fast.reproduction.results import ResultsFile
 from plrank_fast.validation import count, real
 
-SUFFIXES = (".jsonl", ".html", ".csv", ".png")  # of the files in the output folder
+SUFFIXES = (".jsonl", ".html", ".csv", ".png")  # files in the output folder have these
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
 

@@ -25,7 +25,7 @@ from plrank_fast.validation import threads
 DEFAULT_OUTPUT = "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
 LIMITS, RUN_SETTINGS = ("epochs", "minutes"), ("patience", "n_threads", "model_threads", "checkpoint_seconds")
-PATIENT_SECONDS = 2.0  # of loading data, after which it is shown
+PATIENT_SECONDS = 2.0  # the loading of data is shown after this time
 
 
 FILES = {"nargs": "+", "type": some_path, "metavar": "FILE"}
@@ -106,7 +106,7 @@ def train(arguments: argparse.Namespace) -> int:
     with ExitStack() as until_reported:
         ranks = until_reported.enter_context(ranks_of_launcher())
         if ranks.count > 1:
-            arguments.parser.prog = f"{program} (rank {ranks.rank} of {ranks.count})"  # in errors
+            arguments.parser.prog = f"{program} (rank {ranks.rank} of {ranks.count})"  # errors show it
         given.setdefault("n_threads", ranks.n_threads)
         quiet = "quiet" in given or not ranks.first
         begun = time.perf_counter()

@@ -379,7 +379,7 @@ def lambdaloss(
     order = np.argsort(-drawn, axis=1, kind="stable")
     ranked, worth, pushed = np.take_along_axis(drawn, order, axis=1), labels_[order], np.zeros(order.shape)
     for distance in range(1, min(drops.size, scores_.size - 1) + 1):
-        better = worth[:, :-distance] - worth[:, distance:]  # of the upper of each pair
+        better = worth[:, :-distance] - worth[:, distance:]  # the upper of each pair is better by this
         with np.errstate(over="ignore"):  # exp(709) and more: the pair is in order, its push 0
             wrong = 1.0 / (1.0 + np.exp(np.sign(better) * (ranked[:, :-distance] - ranked[:, distance:])))
         push = drops[distance - 1] / np.log(2.0) * better * wrong

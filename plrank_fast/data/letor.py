@@ -28,10 +28,10 @@ from plrank_fast.validation import count, file_paths, flag
 MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LETOR file, and is not read into memory
 MAX_INDEX = 2**31 - 1
 MAX_QID = 2**63 - 1
-MAX_QID_BYTES = 1000  # of a string: all take the room of the longest
+MAX_QID_BYTES = 1000  # strings all take the room of the longest
 ROWS_PER_CHUNK = 4096  # bounds the temporaries of the dense matrix
 
-OTHER_FORMATS = {  # by their first bytes
+OTHER_FORMATS = {  # their first bytes tell them
     b"\xff\xfe": "UTF-16 text does: save it as UTF-8",
     b"\xfe\xff": "UTF-16 text does: save it as UTF-8",
     b"BZh": "bzip2 data does: unpack it",
@@ -159,14 +159,14 @@ class _Rows:
         self.width = n_features or 1
         self.cause_of_width = f"n_features = {n_features}"
         self.paths: list[str] = []
-        self.file_of_qid: dict[int | str, int] = {}  # in the order of the queries
+        self.file_of_qid: dict[int | str, int] = {}  # entries are in the order of the queries
         self.starts = array("q")  # rows of the first documents of the queries
         self.labels = array("d")
         self.lengths = array("q")  # features in each row
         self.columns = array("i")
         self.values: array[float] = array(dtype.char)  # float or double
-        self.qid_text: str | None = None  # of the last row of the file
-        self.indices: list[str] = []  # of the last row, whose columns are row_columns
+        self.qid_text: str | None = None  # that of the file's last row
+        self.indices: list[str] = []  # those of the last row, whose columns are row_columns
         self.row_columns = array("i")
 
     def read(self, path: str) -> None:

@@ -60,7 +60,7 @@ enum { /* noise */
 /* Later versions with the same PLRANK_ABI_VERSION only add functions at the end. */
 typedef struct plrank_api {
     int32_t abi_version;
-    int32_t size; /* of this struct in bytes, which shows which functions exist */
+    int32_t size; /* bytes of this struct, which show which functions exist */
 
     /* Return the meaning of a status in English; never NULL. */
     const char *(*strerror)(int32_t status);

@@ -15,7 +15,7 @@ from plrank_fast.probabilities import exposure_vjp
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray, IntArray, RankingArray
 
-ENTRIES_AT_ONCE = 1 << 20  # of the array of slates and items, which is processed in parts
+ENTRIES_AT_ONCE = 1 << 20  # the array of slates and items is processed in parts
 ACCURACY = 1e-8  # rtol of exact expectations and of their gradients
 
 

@@ -12,7 +12,7 @@ from plrank_fast.off_policy.propensities import given_propensities, importance_w
 from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.validation import FloatArray
 
-ROUNDING = 1e-9  # of probabilities of the ranks down to each, which must not rise
+ROUNDING = 1e-9  # probabilities of the ranks down to each must not rise by more
 
 
 @validation.hinted

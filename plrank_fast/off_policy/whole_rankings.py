@@ -164,7 +164,7 @@ def doubly_robust(
     rows = theta[0] if theta.shape[0] == 1 else theta
     exact: dict[str, Any] = {"offsets": log.offsets, "rtol": ACCURACY, "n_threads": log.n_threads}
     expected = expected_metric(log.scores, predicted, rows, **exact)
-    share = log.shown.sum(axis=1) / log.n_sessions  # of the sessions that each query has
+    share = log.shown.sum(axis=1) / log.n_sessions  # part of the sessions that each query has
     gradient = pl_rank_exact(log.scores, predicted, rows, **exact)
     assert isinstance(gradient, np.ndarray)
     residuals = gains - of_shown.sum(axis=2)

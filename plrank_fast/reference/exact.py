@@ -117,7 +117,7 @@ def exact_by_subsets(
     read_on = chances_to_read_on(stop, n_items).astype(np.longdouble)
     theta = np.asarray(rank_weights, np.longdouble)[:n_items]
     weights, items = np.exp(scores - scores.max()), np.arange(n_items)
-    placed = np.arange(2**n_items)  # as bits
+    placed = np.arange(2**n_items)  # bits say which items
     n_placed = (placed[:, np.newaxis] >> items & 1).sum(axis=1)
     left_over = np.zeros(1, np.longdouble)
     for j in range(n_items):

@@ -18,9 +18,9 @@ from plrank_fast.reproduction.published import ALL, PUBLISHED, cell_of, method_o
 from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.validation import FloatArray
 
-QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # of the sample
+QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # queries of the sample
 LENGTHS, LENGTH_CUTOFF, LENGTH_QUERIES = (10, 30, 100, 300, 1000), 10, 4
-SECONDS = 0.04  # of ours and of NumPy's; longer calls are not repeated
+SECONDS = 0.04  # ours and NumPy's each take so long; longer calls are not repeated
 MOST_ROUNDS = 9
 
 

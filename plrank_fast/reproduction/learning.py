@@ -20,14 +20,14 @@ from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
 
 LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by a half each
-DOCS_PER_SECOND = 12_000  # of training data for each second of a run, so that epochs fit into it
+DOCS_PER_SECOND = 12_000  # training data for each second of a run, so that epochs fit into it
 LEAST_QUERIES = 16
 DISPARITY_METHODS = (
     *(Method("pl_rank_exact", 0), Method("pl_rank_cmc", 1)),
     *(Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
 )
 SETTINGS_METHODS = (Method("pl_rank_3", 100), Method("pl_rank_3", 1000), *BEYOND)
-CUTOFF = 10  # of the parts with a single cutoff
+CUTOFF = 10  # parts with a single cutoff have it
 # The title of each part, its methods, and what its runs differ in besides set, method and cutoff.
 PARTS: dict[str, tuple[str, tuple[Method, ...], tuple[Figures, ...]]] = {
     "curves": ("Figure 2: NDCG against training seconds", ALL, ({},)),
@@ -40,12 +40,12 @@ PARTS: dict[str, tuple[str, tuple[Method, ...], tuple[Figures, ...]]] = {
 }
 WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
 SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
-FILES = (  # of the splits; the first one that a fold has
+FILES = (  # a split is the first of these that a fold has
     ("train.txt", "train.txt.gz"),
     ("vali.txt", "valid.txt", "vali.txt.gz"),
     ("test.txt", "test.txt.gz"),
 )
-OVERHEAD = 1.6  # of a run: evaluation, and the data's generation
+OVERHEAD = 1.6  # a run takes longer by evaluation and by generating the data
 MOST_ROUNDS = 15
 
 

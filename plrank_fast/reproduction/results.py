@@ -17,7 +17,7 @@ from plrank_fast._shared.files import write_atomically
 
 KIND = {"kind": "plrank-fast reproduction", "version": 1}
 LEAST_ROUNDS = 2
-ENTRIES = {"part", "round", "cell", "result", "seconds"}  # of a line
+ENTRIES = {"part", "round", "cell", "result", "seconds"}  # a line has these
 
 Figures = dict[str, Any]
 
@@ -26,10 +26,10 @@ Figures = dict[str, Any]
 class Part:
     """One of the experiments; the limits of its rounds take precedence over the budget."""
 
-    name: str  # in the results file
+    name: str  # its name in the results file
     title: str
     most_rounds: int
-    cells: list[Figures]  # of a round, each described by plain values
+    cells: list[Figures]  # those of a round, each described by plain values
     measure: Callable[[Figures, int], Figures]  # takes a cell and the number of the round
 
 

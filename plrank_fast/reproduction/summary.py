@@ -78,7 +78,7 @@ def curves(cells: Iterable[Figures], part: str, metric: str) -> dict[tuple[str, 
         values = []
         for run in (entry["result"] for entry in entries):
             last = np.searchsorted(run["seconds"], grid, side="right") - 1
-            last[-1] = len(run["seconds"]) - 1  # of the end, which a run exceeds by up to a step
+            last[-1] = len(run["seconds"]) - 1  # a run exceeds its end by up to a step
             values.append(np.asarray(run[metric], dtype=np.float64)[last])
         result[key] = Curves(grid, np.array(values))
     return result

@@ -14,14 +14,14 @@ from plrank_fast.strengths.fitted import FittedStrengths
 from plrank_fast.strengths.observed import Observed, merged, read
 from plrank_fast.validation import FloatArray
 
-STEP = 1e-3  # of the differences of gradients
+STEP = 1e-3  # gradients are differenced over it
 MOST_STEPS = 1000
 NEAR, CONVERGED = 1e-6, 1e-10  # squares of the length of a step in standard errors
 MOST_NEWTON_STEPS = 60
 STANDS = 5e-7  # the largest difference of strengths in a last step; the information changes by as much of itself
-LONGEST_STEP = 2.0  # by which strengths may differ in one of Newton's steps
+LONGEST_STEP = 2.0  # strengths may differ by it in one of Newton's steps
 LEAST_CURVATURE = 1e-10  # smallest eigenvalue of the information, scaled to a diagonal of ones
-MOST_ITEMS = 5_000  # of a covariance of 200 MB, whose inverse takes seconds
+MOST_ITEMS = 5_000  # their covariance takes 200 MB, and its inverse seconds
 
 
 def fit_strengths(

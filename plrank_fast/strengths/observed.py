@@ -153,7 +153,7 @@ def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], I
         validation.of_type(hashable, "items", "numbers or names, which can be hashed", "others")
         if names is None:
             names = list(dict.fromkeys(labels))
-            with suppress(TypeError):  # of several types: they stay in the order in which they come
+            with suppress(TypeError):  # several types stay in the order in which they come
                 names = sorted(names)
         number = {name: i for i, name in enumerate(names)}
         validation.require(len(number) == len(names), "names must be distinct")

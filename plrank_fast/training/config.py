@@ -25,7 +25,7 @@ NORMALIZATIONS = ("query", DATASET)
 DCG, DISPARITY = "dcg", "disparity"
 OBJECTIVES = (*NORMALIZATIONS, DCG, DISPARITY)
 SCHEDULES = ("dynamic", "sigir22")
-DEFAULT_EPOCHS = 100  # of a run without limits
+DEFAULT_EPOCHS = 100  # a run without limits has so many
 DYNAMIC_START, DYNAMIC_GROWTH, DYNAMIC_EPOCHS, DYNAMIC_LIMIT = 10, 90, 40, 1000
 DROP = "drop"
 # Weights are float32; the first step of Adam multiplies the rate by ten.

@@ -12,7 +12,7 @@ from plrank_fast._methods import registry
 from plrank_fast._methods.registry import ESTIMATORS, METHODS
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric
 
-LOSSES = tuple(name for name in losses.__all__ if name != "exposure_matching")  # which takes no labels
+LOSSES = tuple(name for name in losses.__all__ if name != "exposure_matching")  # that one takes no labels
 AVAILABLE = (*METHODS, *LOSSES)
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; list_mle takes the likelihood of all ranks
 WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a model would learn the file's order

@@ -37,14 +37,14 @@ from plrank_fast.validation import count, real
 CHECKPOINT = "checkpoint.plrank"
 CHECKPOINT_SECONDS = 10.0  # the most whole epochs that a kill loses take
 MOST_MODEL_THREADS = 1024  # PyTorch crashes with more threads than the system can start
-ACTIVITIES = {  # by which time is recorded, with their titles
+ACTIVITIES = {  # time is recorded by these; with their titles
     **{"gradient": "sampling and gradient", "model": "network"},
     **{"evaluation": "evaluation", "checkpoint": "checkpoints"},
 }
 # of float32: itself, its best value, its gradient and the two moments of Adam, three of them also at the last epoch end
 BYTES_OF_A_WEIGHT = 32
 ORDER, SAMPLING = range(2)  # keys of the random streams
-REASONS = (None, "minutes", "patience", "epochs", "interrupted")  # to go on, or to stop; later ones take precedence
+REASONS = (None, "minutes", "patience", "epochs", "interrupted")  # None: go on; later ones take precedence
 
 Observer = Callable[["TrainingRun"], None]
 
@@ -105,7 +105,7 @@ class TrainingRun:
         self.n_threads, self.model_threads = n_threads, model_threads
         self.ranks = ranks
         self.progress = Progress()
-        self.batch = 0  # of the epoch under way
+        self.batch = 0  # in the epoch under way
         train = splits["train"]
         needed = BYTES_OF_A_WEIGHT * n_weights(train.n_features, config.hidden)
         hidden = " ".join(map(str, config.hidden))
@@ -208,7 +208,7 @@ class TrainingRun:
             return REASONS[self.ranks.highest(REASONS.index(reason))]
 
         if not self.progress.history:
-            self._end_epoch()  # of the untrained network
+            self._end_epoch()  # that of the untrained network
         self.save()  # reports a folder that cannot be written before any work
         order = self._query_order()
         while not (reason := finished()):
@@ -343,7 +343,7 @@ class TrainingRun:
     def _keep_state(self, is_best: bool) -> None:
         """Keep weights and optimizer, and the weights as the best ones by the metric that chooses the epoch."""
         best = {} if is_best else self.best_weights
-        self._state = {}  # so that it and the new state are not in memory at the same time
+        self._state = {}  # it and the new state are not in memory at the same time
         groups = {"network": self.network.weights(), "optimizer": self._optimizer.state()}
         groups["best"] = best or groups["network"]
         self._state = {f"{group}/{name}": array for group, part in groups.items() for name, array in part.items()}

@@ -244,7 +244,7 @@ def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | 
     if out.dtype != np.float64 or not out.dtype.isnative or out.shape != shape or not out.flags.writeable:
         got = f"{out.dtype} of shape {out.shape}{'' if out.flags.writeable else ', read-only'}"
         raise ValueError(f"{name} must be writeable, of float64 and shape {shape}, got {got}")
-    end = out.itemsize  # of what the axes so far take
+    end = out.itemsize  # end of what the axes so far take
     for stride, length in sorted((abs(stride), length) for stride, length in zip(out.strides, shape, strict=True)):
         if length > 1 and stride < end:
             raise ValueError(f"{name} must not overlap itself, got strides {out.strides} for shape {shape}")

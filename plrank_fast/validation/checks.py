@@ -22,7 +22,7 @@ LARGEST_MAGNITUDE: float = _magnitudes.LARGEST_MAGNITUDE
 SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
 LARGEST_COUNT: int = _magnitudes.LARGEST_COUNT
 TRACED = "torch", "jax", "sklearn"  # these libraries trace or route functions, and take plain ones only
-HINTS = {  # for names in Python's error of a call: what to pass for the first of these that the function has
+HINTS = {  # name in Python's error of a call: what to pass for the first of these that the function has
     "rank_weights": {"rank_weights": "dcg_weights(10)"},
     "cutoff": {"rank_weights": "dcg_weights(cutoff)"},
     "k": {"cutoff": "k", "rank_weights": "dcg_weights(k)"},

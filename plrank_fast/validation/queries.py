@@ -16,7 +16,7 @@ from plrank_fast.validation.arrays import FloatArray, IntArray, integer_array, r
 from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require
 
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
-LARGEST_GAIN_TO_JUDGE = 31.0  # of grades up to 5
+LARGEST_GAIN_TO_JUDGE = 31.0  # that of a grade of 5
 SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
 ORDERED_AFTER_SCORES = ("relevance", "labels")
 ORDER_OF_RESEARCH_CODE = (

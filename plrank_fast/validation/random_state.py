@@ -50,7 +50,7 @@ def stream_key(rng: RandomState) -> KeyArray:
     else:
         sequence = seed if isinstance(seed, np.random.SeedSequence) else np.random.SeedSequence(seed)
         words = np.asarray(sequence.generate_state(2, np.uint64))
-    if words.shape != (2,) or words.dtype.kind not in "ui":  # of a subclass
+    if words.shape != (2,) or words.dtype.kind not in "ui":  # a subclass may have others
         raise ValueError(
             f"rng must give two words of uint64 when asked for them, {type(rng).__name__} gave {words.dtype} of shape "
             f"{words.shape}"

@@ -62,7 +62,7 @@ cdef struct Conditional:
     Remaining remaining
     double *weights              # those of the estimate, changed while a ranking is processed
     double *relevance
-    double *item_gradient        # of one ranking
+    double *item_gradient        # that of one ranking
     double *item_hessian
     double heaviest              # largest weight of the unplaced items, if they are interpolated
     double *sums

@@ -30,7 +30,7 @@ cdef struct Estimate:
     const double *scores
     const double *relevance
     const double *rank_weights
-    const Weights *weights       # of the items
+    const Weights *weights       # those of the items
     # rankings of the query
     Draw draw                    # its number of samples is also that of given rankings
     const int32_t *given         # (n_samples, length) rankings, or NULL: they are drawn
@@ -45,8 +45,8 @@ cdef struct Estimate:
     intp_t until_moved           # rankings still to accumulate before sums are moved to totals
     double *totals               # sums that have been moved out of gradient and Hessian
     bint in_totals               # whether any have been moved
-    intp_t denominator           # of the mean; 1 once the estimator itself has divided by it
-    void *state                  # of the estimator, laid out and not yet initialised before ``begin``
+    intp_t denominator           # that of the mean; 1 once the estimator itself has divided by it
+    void *state                  # the estimator's own, laid out and not yet initialised before ``begin``
     # set by ``begin``
     bint in_groups               # whether ``accumulate_group`` replaces ``accumulate``
 
@@ -64,7 +64,7 @@ cdef enum Result:
     SUM
 
 cdef struct Estimator:
-    layout_function lay_out      # of the state, or NULL
+    layout_function lay_out      # lays out the state; or NULL
     estimate_step begin          # or NULL
     accumulate_step observe      # all rankings, before any is accumulated; or NULL
     accumulate_step accumulate
@@ -74,7 +74,7 @@ cdef struct Estimator:
     Result result
     bint one_per_query           # the estimate is one number, not one per item
     bint needs_relevance
-    intp_t fewest_items          # of a query: 2 for gradients, as rounding must not give one to a single item
+    intp_t fewest_items          # queries need so many: 2 for gradients, as rounding must not give one to a single item
     double ns_per_item           # rough cost per sample and item, per sample and rank, and per sample, item and rank
     double ns_per_rank
     double ns_per_item_and_rank

@@ -127,8 +127,8 @@ cdef void find_rank_probabilities(
 cdef struct ExactCall:
     Queries queries
     exact_query query            # what all queries share; the outputs are those of the first one
-    double *value                # of each query, or NULL
-    double *missed               # of each query, or NULL: the tolerance reached if it is above rtol, else 0
+    double *value                # one for each query, or NULL
+    double *missed               # tolerance that each query reached if it is above rtol, else 0; or NULL
 
 
 cdef void solve_query(const ExactCall *call, intp_t q, exact_query query, char *workspace) noexcept nogil:

@@ -12,7 +12,7 @@ cdef struct PLRank:
     double *future_reward        # (cutoff + 1,) PR_k: rank weight times relevance, summed from each rank on
     double *own_terms            # (cutoff,) magnitude of each placed item's own terms
     double *unplaced_direct      # (n_leading,) sums of DR_K and of RI_K over whole rankings,
-    double *unplaced_risk        # for each first item that these leave over
+    double *unplaced_risk        # risk of each first item that these leave over
 
 cdef void lay_out_pl_rank(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void begin_pl_rank(Estimate *estimate) noexcept nogil

@@ -51,7 +51,7 @@ cdef struct PLRankGroups:
     intp_t flush_after           # rankings after which the part common to all items is added to the gradient
     intp_t since_flush
     void *plain                  # state of the plain estimator,
-    bint plain_began             # which begins with the first ranking that the kernel leaves out
+    bint plain_began             # it begins with the first ranking that the kernel leaves out
     int32_t *ranking             # (cutoff,) such a ranking
 
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place each item four times on average

@@ -83,7 +83,7 @@ cdef dict ESTIMATORS = {
     "stochastic_rank": <uintptr_t>stochastic_rank_estimator,
 }
 
-cdef double NS_PER_RANK_READ = 100.0  # of a ranking so long that no cache holds its items
+cdef double NS_PER_RANK_READ = 100.0  # for a ranking so long that no cache holds its items
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -314,7 +314,7 @@ cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *w
 cdef struct Call:
     Queries queries
     Estimator estimator
-    Draw draw                    # of the first query
+    Draw draw                    # that of the first query
     const int32_t *given         # (n_queries, n_samples, length) rankings, or NULL
     intp_t length
     Noise noise

@@ -66,7 +66,7 @@ cdef enum:
 cdef double GUMBEL_GAP = 800.0
 cdef double NORMAL_GAP = 64.0
 cdef double NS_PER_ITEM = 5.0
-cdef double NS_PER_RANK = 100.0  # of a ranking so long that no cache holds its items
+cdef double NS_PER_RANK = 100.0  # for a ranking so long that no cache holds its items
 cdef double NS_PER_DENSITY = 0.5
 
 # Chebyshev points of the first kind on [-1, 1] and their barycentric weights, for 16, 24 and 32 nodes
@@ -98,28 +98,28 @@ cdef struct NoisyQuery:
     # the state of a query, with the sums over a block of its samples; arrays are padded to whole steps of the stream
     int noise
     double *levels              # scores over sigma, relative to the highest, with shortened gaps
-    double *locations           # of each item, for the kernels
+    double *locations           # location of each item, for the kernels
     double *relevance           # minus the lowest, so that equal relevance gives exact zeros
     int32_t *order              # items by descending score
     # how samples are drawn: by their order, or by the noise of all items
     bint by_order
     Weights weights
     Sampler sampler
-    char *sampler_memory        # of both
-    plr_stream stream           # of this block: noise, or gaps
+    char *sampler_memory        # memory of both
+    plr_stream stream           # the noise of this block, or its gaps
     int32_t *rankings           # (rankings_at_once, n_ranks)
     double *inverse_sums        # (n_ranks,) of the weights that remain
-    double *arrivals            # of all items
-    double pivot                # of ``sort_smallest``
+    double *arrivals            # arrivals of all items
+    double pivot                # pivot of ``sort_smallest``
     int32_t *kept_items
     # one sample
     noisy_ranking ranking       # its K + 1 ranks, or all; ``arrivals`` has room for all items
     const int32_t *ranked_items
-    int32_t *rows               # of the items in the corrections of an interval, -1 for all others
+    int32_t *rows               # rows of the items in the corrections of an interval, -1 for all others
     intp_t n_intervals
-    intp_t n_nodes              # of all intervals
+    intp_t n_nodes              # nodes of all intervals
     Interval *intervals
-    int32_t *row                # of each item in its interval
+    int32_t *row                # row of each item in its interval
     int32_t *interval_of
     double *node_memory         # scores and locations of all nodes
     double *sum_memory          # sums and corrections of all intervals, one after another,

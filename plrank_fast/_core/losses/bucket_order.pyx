@@ -57,7 +57,7 @@ cdef struct Buckets:
     double *curvature            # (n_items,)
     intp_t *begins               # (n_items + 1,) begin of each bucket in ``items``, and the end of the last one
     Later *later                 # (n_items,) the documents after each bucket
-    double *memory               # of the kernel
+    double *memory               # memory of the kernel
 
 
 cdef void lay_out_buckets(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:

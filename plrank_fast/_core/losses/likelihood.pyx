@@ -87,7 +87,7 @@ cdef struct Likelihood:
     double *left_over            # (n_items,) S, in exp(M)
     double *own                  # (n_items,) a
     double *step                 # (n_items,) b
-    int32_t *items               # by descending label
+    int32_t *items               # items by descending label
     int32_t *shuffled            # (n_items,) the documents in random order, where ties are broken at random
 
 

@@ -9,7 +9,7 @@ cdef struct LossOptions:
     bint discounts_past_cutoff   # pairs with a document past the cutoff use its discount; otherwise that is 0
     double scale                 # factor of score differences: slope of a pair, 1 / temperature, 1 / deviation
     double distance_weight       # of LambdaLoss
-    const uint64_t *key          # of the random streams that break ties of labels; NULL: the lower index comes first
+    const uint64_t *key          # key of the streams that break ties of labels; NULL: the lower index comes first
     uint64_t first_query         # index of the batch's first query in these streams
 
 cdef struct LossQuery:
@@ -30,14 +30,14 @@ ctypedef void (*loss_step)(LossQuery *query) noexcept nogil
 ctypedef void (*loss_rows)(LossQuery *query, intp_t first, intp_t last) noexcept nogil
 
 cdef struct Loss:
-    layout_function lay_out      # of the state; or NULL
+    layout_function lay_out      # lays out the state; or NULL
     loss_step begin              # NULL: the query is one row
     loss_rows rows
     loss_step finish             # or NULL
     double ns_per_item           # rough cost of begin and finish
     double ns_per_row_item       # rough cost of a row, per item
     double ns_per_row_item_and_rank
-    bint rows_are_ranks          # as many rows as ranks count, else at most as many as documents
+    bint rows_are_ranks          # there are as many rows as ranks that count, else at most as many as documents
 
 
 cdef inline double ns_per_row(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept nogil:

@@ -40,9 +40,9 @@ cdef enum:
     WORTH_LISTING = 4            # list the documents of another gain
     WORTH_SEARCHING = 64         # search for the gain that most documents have, if that is not 0
 
-cdef struct Documents:           # in descending order of score, all arrays (n_items,)
-    double *scores               # times the slope
-    double *gains                # over the ideal DCG
+cdef struct Documents:           # arrays (n_items,), in descending order of score
+    double *scores               # scores times the slope
+    double *gains                # gains over the ideal DCG
     double *discounts            # 1 / log2(rank + 1), or the discount past the cutoff
     double *gradient
 
@@ -62,9 +62,9 @@ cdef struct Ranked:
     int32_t *rank                # (n_items,) ranks of these others
     double *distance             # (n_items,) of LambdaLoss, by difference of ranks
     double *apart                # (n_items,) likewise, for the others of one row
-    double common_gain           # of most documents, whose rows pair with the others only; else NaN
+    double common_gain           # gain of most documents, whose rows pair with the others only; else NaN
     intp_t n_others
-    intp_t others_seen           # in the rows so far
+    intp_t others_seen           # others among the rows so far
 
 
 # ---------------------------------------------------------------------------------------------------------------------

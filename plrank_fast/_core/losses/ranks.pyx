@@ -104,7 +104,7 @@ cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
         query.value[0] -= state.factors[row] / logarithm
         slope = state.factors[row] / (LOG_2 * after_rank * logarithm * logarithm)
         slope = kernels.add_slopes(slope, state.memory, query.gradient, query.n_items)
-        query.gradient[d] -= slope  # in two steps, as the first one writes this entry too
+        query.gradient[d] -= slope  # there are two steps, as the first one writes this entry too
 
 
 cdef Loss approx_ndcg() noexcept nogil:

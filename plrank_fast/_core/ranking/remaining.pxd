@@ -13,7 +13,7 @@ cdef struct Remaining:
     double *weights            # exp(score - highest score), (n_items,); 0 where that underflows
     intp_t n_leading           # min(cutoff + 1, n_items)
     int32_t *leading           # the n_leading items of highest score, in descending order
-    int32_t *position          # of each item among the leading ones; n_leading for the others
+    int32_t *position          # position of each item among the leading ones; n_leading for the others
     double *leading_weights    # weights of the leading items
     double *step               # exp(score[leading[p]] - score[leading[p - 1]]) if wide, else 1
     double *keys               # (n_items,) scratch of the selection

@@ -11,17 +11,17 @@ cdef object NOT_TAKEN                # stands for an array that a function does 
 
 
 cdef class CheckedBatch:
-    cdef Queries queries             # of the copies
-    cdef intp_t n_items              # of all queries
+    cdef Queries queries             # those of the copies
+    cdef intp_t n_items              # items of all queries
     cdef intp_t n_queries
     cdef intp_t longest              # items of the longest query; more ranks than that are ignored
     cdef int found_in_scores         # flags of ``magnitudes.h``
     cdef int found_in_relevance
-    cdef int n_threads               # for passes over all items
+    cdef int n_threads               # threads of passes over all items
     cdef double *_copies             # by ``read_plain``
     cdef tuple _arrays               # by ``validation``
     cdef object _result
-    cdef double *_values             # of the result
+    cdef double *_values             # values of the result
 
     cdef bint read_plain(
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads) except -1

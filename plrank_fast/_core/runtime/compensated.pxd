@@ -4,7 +4,7 @@ from libc.math cimport isfinite
 
 cdef struct Sum:
     double total
-    double lost                # by rounding; the sum is both together
+    double lost                # what rounding has lost; the sum is both together
 
 
 cdef inline void add(Sum *sum, double term) noexcept nogil:

@@ -59,7 +59,7 @@ cdef own_teams OWN
 plr_make_own_teams(&OWN)
 cdef team_sizes SIZES
 cdef team_record RECORD
-cdef int TEAMS = 0               # for tests: 1 if every loop is to have a team, -1 if none is
+cdef int TEAMS = 0               # tests set it: 1 if every loop is to have a team, -1 if none is
 cdef double LEAST_WAKING = 1e3   # threads of no machine begin sooner
 cdef double PAYS = 4.0           # a divided query has several loops, whose threads are woken anew
 cdef intp_t ITEMS_PER_RANGE = 4096

@@ -19,7 +19,7 @@ cdef struct Introselect:
     double pivot                # of ``sort_smallest``
     double *rates               # 1 / weight of each item, or its score; padded to a whole step of the stream
     double *arrivals            # padded likewise
-    double *keys                # of the items that arrive early
+    double *keys                # keys of the items that arrive early
     int32_t *items
 
 cdef size_t introselect_workspace(intp_t n_items) noexcept nogil

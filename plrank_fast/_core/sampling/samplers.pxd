@@ -48,7 +48,7 @@ cdef struct Sampler:
     cancellation *stop          # or NULL
     # the following belong to the current block
     plr_stream stream
-    uint64_t salt               # of the random bits that only near ties use
+    uint64_t salt               # salt of the random bits that only near ties use
     uint64_t n_drawn
 
 cdef struct Draw:
@@ -88,7 +88,7 @@ cdef struct LongDraw:
     # a round of drawing for one long query
     const Draw *draw
     const Weights *weights
-    Sampler *prepared            # of the calling thread; others have the same method
+    Sampler *prepared            # that of the calling thread; others have the same method
     intp_t first_block
     intp_t last_block
     intp_t blocks_per_task

@@ -95,7 +95,7 @@ SAMPLER_NAMES = tuple(SAMPLERS)
 # which no choice may depend.
 
 cdef double[6][5] RATES = [
-    [67.9, 3.49, 0.0, 0.0, 0.0],         # to know how the weights are spread, which the last three samplers ask for
+    [67.9, 3.49, 0.0, 0.0, 0.0],         # the spread of the weights, for which the last three samplers ask
     [384.0, 3.94, 57.1, 2.1, 8.65],      # introselect
     [451.0, 2.3, 0.0, 0.274, 0.0517],    # network
     [397.0, 8.24, 1.25, 1.48, 0.015],    # slot table
@@ -121,7 +121,7 @@ cdef void count_terms(
     elif sampler == NETWORK:
         terms[2] = lanes * n_items
         terms[3] = terms[2] * log2(max(16.0, cutoff + 1.0))
-        terms[4] = terms[3] if n_items > 128 else 0.0  # whose rows leave the first-level cache
+        terms[4] = terms[3] if n_items > 128 else 0.0  # such rows leave the first-level cache
     elif sampler == TABLE:
         terms[2], terms[3], terms[4] = lanes, lanes * rows, lanes * rows * rows
     elif sampler == THRESHOLD:
@@ -223,7 +223,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
             least = cost
     if not weights.sorted:
         return fastest
-    least += cost_of(AUTO, n_items, cutoff, n_samples)  # to know the spread; the rates of the others include it
+    least += cost_of(AUTO, n_items, cutoff, n_samples)  # the spread must be known; the rates of the others include it
     if threshold_serves:
         cost = cost_of(THRESHOLD, n_items, cutoff, n_samples)
         if cost < least:
@@ -324,7 +324,7 @@ cdef inline bint drawing_is_stopped(Sampler *sampler, double n_rankings) noexcep
 
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
     """Draw the next ``n_rankings`` of the block into rows: a multiple of GROUP_SIZE, or up to the last."""
-    cdef intp_t first = 0, i, k, n_lanes, at_once = 1 if sampler.method == GUIDE else GROUP_SIZE  # of any size by guide
+    cdef intp_t first = 0, i, k, n_lanes, at_once = 1 if sampler.method == GUIDE else GROUP_SIZE  # guide: any size
     cdef const int32_t *columns
     if sampler.method == INTROSELECT:
         for i in range(n_rankings):
@@ -452,7 +452,7 @@ cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces samplers)
 
 cdef struct Call:
     Queries queries
-    Draw draw                    # of the first query
+    Draw draw                    # that of the first query
     int32_t *rankings            # (n_queries, n_samples, cutoff)
 
 

@@ -135,7 +135,7 @@ static int unplaced_by_interpolation(const conditional_ranking *ranking, const d
 {
     const double pi = 3.14159265358979323846;
     double nodes[NODES], at[NODES], rho[NODES], value[2][2][NODES], series[2][2][NODES];
-    double scale = 0; /* of the means: G is the difference of the results for rho = scale and rho = 0 */
+    double scale = 0; /* largest mean: G is the difference of the results for rho = scale and rho = 0 */
     for (size_t j = 0; j < ranking->cutoff; j++)
         scale = fabs(ranking->means[j]) > scale ? fabs(ranking->means[j]) : scale;
     scale = scale > 0 ? scale : 1.0;

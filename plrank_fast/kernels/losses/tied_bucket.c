@@ -41,7 +41,7 @@
 #define FARTHEST 600.0    /* |ln of a weight| beyond which 1 - exp(-x) is x or 1 */
 #define LIKELY 2.0        /* ln(w / W) of the lightest item, above which P is nearly 1; it is above .07 then */
 #define LARGEST_X 700.0   /* exp of it does not overflow */
-#define PLACES 8          /* at which the integrand is evaluated before nodes are placed */
+#define PLACES 8          /* the integrand is evaluated at so many before nodes are placed */
 #define MOST_NODES 4096
 #define LOOK_AFTER 16384  /* items between checks for interrupts: their derivatives take a few milliseconds */
 #define PRODUCT 16        /* factors whose product stays in the range of a double, see log_integrand */
@@ -50,13 +50,13 @@ typedef struct {
     intptr_t n;
     int likely;         /* P is nearly 1: the integrand is H, and the unit of weights is the lightest; else W */
     double later;       /* W in this unit: a if likely, else 1 */
-    double *weight;     /* of each item in this unit, at most e^FARTHEST and at least e^-FARTHEST */
+    double *weight;     /* weight of each item in this unit, from e^-FARTHEST to e^FARTHEST */
     double *inverse;    /* 1 / (1 - exp(-x_i)) at the mode */
     double log_lighter; /* sum of what ln(w / W) lacks to -FARTHEST; 1 - exp(-x) is x there */
     double lightest;    /* the least weight */
-    double mode;        /* of h, in either unit */
+    double mode;        /* mode of h, in either unit */
     double *node;       /* tau of each node */
-    double *mass;       /* of each node: the mean of a function is the sum of its products with it, times scale */
+    double *mass;       /* mass of each node: a function's mean is the sum of its products with these, times scale */
     double scale;
     int nodes;
 } integral;
@@ -162,12 +162,12 @@ static double begin_at_mode(integral *of)
 
 /* Values and slopes of the integrand at increasing places, from which the bounds are computed. */
 typedef struct {
-    double s[PLACES], log_h[PLACES], slope[PLACES]; /* slope: of ln h */
+    double s[PLACES], log_h[PLACES], slope[PLACES]; /* slope is that of ln h */
     double sum_g[PLACES], sum_q[PLACES];
-    double fall[PLACES];         /* of ln(h g) from a place on, for every item */
+    double fall[PLACES];         /* how fast ln(h g) falls from a place on, for every item */
     double most[PLACES];         /* upper bound of the integral of h from a place to the next, or beyond the last */
-    double most_g[PLACES];       /* of that of h times the sum of all g */
-    double most_squares[PLACES]; /* of that of tau^2 h */
+    double most_g[PLACES];       /* that for h times the sum of all g */
+    double most_squares[PLACES]; /* that for tau^2 h */
     double least, least_g;       /* lower bounds of the integral of h, and of h times the sum of all g */
 } survey;
 
@@ -184,7 +184,7 @@ static double most_from(const survey *at, int k)
 static void look_around(const integral *of, double curvature, survey *at)
 {
     static const double deviations[PLACES] = {-24, -9, -5, -2.5, -0.7, 0.7, 3, 7};
-    const double rate = of->likely ? 0 : 1, rest = of->later - rate; /* of exp(-tau): in the integrand, and left out */
+    const double rate = of->likely ? 0 : 1, rest = of->later - rate; /* exp(-tau): powers in the integrand, left out */
     for (int k = 0; k < PLACES; k++)
         at->s[k] = of->mode + deviations[k] / sqrt(curvature);
     for (int k = 0; k < PLACES; k += PLR_LANES) {
@@ -372,7 +372,7 @@ static void solve_bucket(tied_bucket *bucket, double *workspace)
     set_weights(bucket, &of);
     const double curvature = find_mode(&of), log_peak = begin_at_mode(&of), step = place_nodes(&of, curvature);
     bucket->log_prob = weigh_nodes(bucket, &of, log_peak + log(step));
-    double sum = 0, lost = 0; /* by rounding: equal slopes are rounded the same way */
+    double sum = 0, lost = 0; /* rounding is kept: equal slopes are rounded the same way */
     for (intptr_t i = 0; bucket->slope && i < n && (i % LOOK_AFTER || !interrupted(bucket)); i++) {
         differentiate_item(bucket, i, &of);
         const double total = sum + bucket->slope[i], added = total - sum;

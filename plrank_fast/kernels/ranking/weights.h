@@ -19,9 +19,9 @@ typedef struct {
 } weight_octaves;
 
 typedef struct {
-    double time;      /* by which the wanted number of items is expected to have arrived; or infinite */
+    double time;      /* when the wanted number of items is expected to have arrived; or infinite */
     double rate;      /* expected rate of arrivals at that time */
-    double variance;  /* of the number of arrivals by that time */
+    double variance;  /* variance of the number of arrivals by that time */
 } arrivals;
 
 typedef struct {

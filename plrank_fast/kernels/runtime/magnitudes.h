@@ -7,8 +7,8 @@
 /* Arrays that enter products, such as relevance and rank weights, are all 0 or have a largest magnitude from 2^-200 to
  * 2^200. Products of two such quantities, their squares, and sums of 2^40 of those lie between 2^-800 and 2^840. */
 #define PLR_LIMIT_EXPONENT 200
-#define PLR_LARGEST_COUNT ((int64_t)1 << 59) /* of samples, ranks, queries: as many doubles can be addressed */
-#define PLR_SMALLEST_TOLERANCE 1e-10         /* of exact expectations; below it rounding errors dominate */
+#define PLR_LARGEST_COUNT ((int64_t)1 << 59) /* samples, ranks, queries: as many doubles can be addressed */
+#define PLR_SMALLEST_TOLERANCE 1e-10         /* below it rounding errors dominate exact expectations */
 
 enum {
     PLR_NOT_FINITE = 1,

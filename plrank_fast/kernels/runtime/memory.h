@@ -13,7 +13,7 @@
  * that a single one has a block at a time. */
 typedef struct {
     size_t *block[PLR_SPARES];
-    size_t bytes; /* of all */
+    size_t bytes; /* size of all together */
 } spare_blocks;
 
 static inline size_t *plr_exchange_spare(spare_blocks *spares, int i, size_t *block)
@@ -49,7 +49,7 @@ static inline size_t *plr_allocate(spare_blocks *spares, size_t size)
         block = plr_exchange_spare(spares, i, NULL);
         if (block != NULL && block[0] >= size && block[0] / 2 <= size + ((size_t)1 << 17))
             return block;
-        free(plr_exchange_spare(spares, i, block)); /* of another thread, which has kept it meanwhile */
+        free(plr_exchange_spare(spares, i, block)); /* another thread has kept this one meanwhile */
     }
     size_t *memory = malloc(size);
 #if defined(__linux__) && defined(MADV_HUGEPAGE)

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 
 typedef struct {
-    int size;     /* of the last team, 1 at first */
-    double ended; /* its last loop */
-    double saved; /* by which all loops would have taken longer on one thread */
+    int size;     /* threads of the last team, 1 at first */
+    double ended; /* when its last loop ended */
+    double saved; /* time that all loops together saved over one thread */
 } own_team;
 
 typedef struct {

@@ -12,7 +12,7 @@ typedef void (*loop_body)(void *argument, intptr_t i, int thread);
 typedef struct parallel_loop {
     /* NULL: run the passes one after another */
     void (*run)(const struct parallel_loop *loop, loop_body body, void *argument, intptr_t n);
-    int n_threads; /* that may take part */
+    int n_threads; /* as many may take part */
     int team;      /* threads of the caller */
 } parallel_loop;
 

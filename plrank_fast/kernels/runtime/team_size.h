@@ -16,10 +16,10 @@
 
 #define PLR_PAUSES 40 /* pauses from 1 ns to 9 minutes, by their logarithm to base 2 */
 #define PLR_KINDS 512
-#define PLR_SHARE_LOST 0.0625 /* of the time, for teams that turn out slower than fewer threads */
+#define PLR_SHARE_LOST 0.0625 /* part of the time, for teams that turn out slower than fewer threads */
 
 typedef struct {
-    double waking[PLR_PAUSES]; /* of a team that last ran so long ago: sleeping threads take longer. 0: not known */
+    double waking[PLR_PAUSES]; /* waking of a team that last ran so long ago, 0 if not known: sleepers take longer */
     double resizing;           /* waking of a team that has another size than the one before */
     double factors[PLR_KINDS]; /* time on one thread over its estimate, by kind of loop. 0: not known */
     double credit;             /* time that may be lost to find out whether waking is still what it was */

@@ -18,7 +18,7 @@ typedef struct {
     size_t slot_step, sample_step;
     const double *weights;
     uint64_t salt, first_sample;
-    double *arrivals;       /* as many as candidates, for the repair */
+    double *arrivals;       /* room for the repair, as many as candidates */
     int32_t *order;         /* likewise */
     int32_t *columns;       /* OUT (depth, 16) */
 } sorted_group;

@@ -24,7 +24,7 @@
 #define PLR_VECTOR(type, bytes) type __attribute__((vector_size(bytes)))
 
 typedef PLR_VECTOR(double, 8 * PLR_LANES) vec_f64;
-typedef PLR_VECTOR(int64_t, 8 * PLR_LANES) vec_i64; /* also of comparisons: -1 where they hold, else 0 */
+typedef PLR_VECTOR(int64_t, 8 * PLR_LANES) vec_i64; /* comparisons have it too: -1 where they hold, else 0 */
 typedef PLR_VECTOR(uint64_t, 8 * PLR_LANES) vec_u64;
 typedef PLR_VECTOR(float, 8 * PLR_LANES) vec_f32;
 typedef PLR_VECTOR(int32_t, 8 * PLR_LANES) vec_i32;

@@ -7,7 +7,7 @@
 #include "gradients/exact/exact_problem.h"
 #include "gradients/exact/panel_integrals.h"
 
-#define ITEMS_PER_RANK 8 /* by which a list must be longer than COMPRESSED_FROM for compression to pay */
+#define ITEMS_PER_RANK 8 /* a list must be longer than COMPRESSED_FROM by so many for each rank */
 
 /* Compute the weights of a block of items, in problem->f, their sum, and their moments. */
 static void weigh_block(void *problem_, intptr_t block, int thread)

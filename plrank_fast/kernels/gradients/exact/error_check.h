@@ -14,7 +14,7 @@ typedef struct {
     double bound, certain, guaranteed[INTEGRALS];
 } error_ratios;
 
-#define LEAST_NORM 1e-3 /* of max |theta| max |rho|: the error bound is relative to at least this */
+#define LEAST_NORM 1e-3 /* the error bound is relative to at least this part of max |theta| max |rho| */
 #define ROUNDING 2      /* units of the last place of variation times range_of_rho, in an entry; of a product, times
                          * K^1.5: it sums K^2 terms, and the next coefficients of P err by the square root of K */
 

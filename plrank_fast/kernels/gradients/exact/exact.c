@@ -7,7 +7,7 @@
 #include "simd/denormals.h"
 
 #define MOSTLY_RELEVANT 0.125 /* share of irrelevant items, which cost a third of others, up to which the mean pays */
-#define SHARE_OF_SUM 0.25     /* of the error bound, that the sum of the gradient may show */
+#define SHARE_OF_SUM 0.25     /* part of the error bound that the sum of the gradient may show */
 #define ATTEMPTS 3            /* most attempts before the check of errors passes */
 
 static range range_of(const double *x, intptr_t n)

@@ -52,8 +52,8 @@ typedef struct {
     double downward_limit;       /* smallest odds for which downward ones may start at the panel's last item */
     double bits;                 /* a series stops when its ratio^i falls below 2^-bits */
     int divide_all;              /* too few items to share coefficients: divide for each of them */
-    intptr_t most_coefficients;  /* that the workspace has room for: more than any band has */
-    double found;                /* for average precision: 1 and the relevant items that have left; else 0 */
+    intptr_t most_coefficients;  /* room of the workspace: more than any band has */
+    double found;                /* 1 and the relevant items that have left, for average precision; else 0 */
 } rank_block;
 
 /* Requested outputs: the value alone, the exposure or gradient too, that of average precision (average_precision.h),
@@ -78,16 +78,16 @@ typedef struct {
 /* Workspace that every vector of nodes overwrites. */
 typedef struct {
     lanes *odds;                /* r of each item, times the chance to read on */
-    lanes *hazard;              /* of each item, unless it is w at all times (law.h) */
+    lanes *hazard;              /* hazard of each item, unless it is w at all times (law.h) */
     lanes *proxy_odds;
     lanes *P, *B;               /* coefficients, MARGIN zeros before them */
     lanes *G;                   /* B, or for average precision B and Q */
     lanes *y, *c, *e;           /* coefficients of the series in r, */
     lanes *d;                   /* and c of irrelevant items */
     lanes *s, *b;               /* power sums */
-    lanes *V, *W, *A;           /* for a product with the Hessian: coefficients, MARGIN zeros before them, */
+    lanes *V, *W, *A;           /* coefficients for a product with the Hessian, MARGIN zeros before them, */
     lanes *n, *f, *g, *h, *k;   /* and those of further series */
-    lanes *H, *counts;          /* for average precision: coefficients, and power sums of relevant items */
+    lanes *H, *counts;          /* coefficients and power sums of relevant items, for average precision */
 } node_workspace;
 
 /* Derivatives of a proxy's items over w: plain + rho relevant. */
@@ -98,8 +98,8 @@ typedef struct {
 /* Sums over the nodes. */
 typedef struct {
     lanes value;
-    lanes *gradient, *hessian;  /* of each item */
-    proxy_sums *proxy_gradient, *proxy_hessian; /* of each proxy */
+    lanes *gradient, *hessian;  /* one for each item */
+    proxy_sums *proxy_gradient, *proxy_hessian; /* one for each proxy */
 } node_sums;
 
 /* P at one vector of nodes, which is divided by the factor of each item, for rank probabilities. */
@@ -112,7 +112,7 @@ typedef struct {
 /* Memory for P at all nodes of a plan, `coefficients` for each vector, and for the sums of a quartet, `most_sums` for
  * each thread. */
 typedef struct {
-    intptr_t vectors;           /* of nodes before all ranks are filled */
+    intptr_t vectors;           /* vectors of nodes before all ranks are filled */
     kept_node *nodes;
     size_t coefficients, most_sums;
     lanes *P, *sums;
@@ -129,9 +129,9 @@ typedef struct {
     quadrature_plan *plan;
     const node_workspace *at;
     node_sums sums;
-    kept_nodes kept;            /* only for rank probabilities */
-    node_workspace *side_by_side; /* for vectors of nodes evaluated at the same time; `at` is one of these */
-    const parallel_loop *loop;    /* with at most as many threads as there are of those */
+    kept_nodes kept;            /* used for rank probabilities alone */
+    node_workspace *side_by_side; /* one for each vector of nodes under way; `at` is one of these */
+    const parallel_loop *loop;    /* it has at most as many threads as there are of those */
     cancellation *cancellation;
 } panel;
 

@@ -7,8 +7,8 @@
 #include "gradients/exact/exact_panel.h"
 #include "gradients/exact/list_blocks.h"
 
-#define SHARE_OF_SERIES 0.01 /* of the error bound: truncated series and rounding */
-#define ITEMS_SIDE_BY_SIDE ((intptr_t)1 << 20) /* in all node workspaces, which take at least 64 bytes an item */
+#define SHARE_OF_SERIES 0.01 /* part of the error bound for truncated series and rounding */
+#define ITEMS_SIDE_BY_SIDE ((intptr_t)1 << 20) /* items of all node workspaces, of at least 64 bytes each */
 
 typedef struct {
     double least, most;
@@ -19,11 +19,11 @@ typedef struct {
     double largest_theta, largest_rho; /* largest magnitudes */
     double variation;       /* sum |theta_k - theta_(k+1)| */
     double range_of_rho;
-    double most_change;     /* of the gains, by any change of the ranking */
-    double sum_theta;       /* of magnitudes */
+    double most_change;     /* largest change of the gains by any change of the ranking */
+    double sum_theta;       /* sum of magnitudes */
     double mean_theta;      /* magnitude of the mean of what is integrated */
-    double sum;             /* of the entries of the gradient */
-    double unit;            /* of errors of the quadrature: variation times the largest relevance that is integrated */
+    double sum;             /* sum of the entries of the gradient */
+    double unit;            /* unit of the quadrature's errors: variation times the largest relevance integrated */
 } problem_shape;
 
 typedef struct {
@@ -38,23 +38,23 @@ typedef struct {
     double *most_theta, *most_delta; /* bounds of these for average precision (average_precision.h), */
     double *moves;                /* and of weights of pairs for it and where readers stop (integrand_bound.h) */
     double relevant_left;         /* relevant items that have left before the panel */
-    tolerances tolerance;         /* of this attempt */
+    tolerances tolerance;         /* those of this attempt */
     double value;                 /* integral so far, */
     double error[INTEGRALS];      /* and bounds of the errors of the quadrature */
     int plans;                    /* number of plans in this attempt */
 
-    intptr_t longest, most_ranks; /* that the workspace has room for */
+    intptr_t longest, most_ranks; /* room of the workspace */
     char *room, *end;             /* memory of the arrays that are as long as a panel */
     parallel_loop loop_of_panel;  /* the query's loop, with at most as many threads as there are of these: */
     node_workspace side_by_side[MOST_SIDE_BY_SIDE];
     block_sums *of_block;         /* sums of a pass over the list */
 
-    double *f, *w, *rho;          /* of the panel's items in input order: score minus the highest, weight, relevance */
+    double *f, *w, *rho;          /* score minus the highest, weight, relevance of the panel's items in input order */
     intptr_t *query_item;         /* likewise: index of the item in the query */
-    double *key, *key_buffer;     /* of the items, for sorting */
+    double *key, *key_buffer;     /* keys by which items are sorted */
     intptr_t *rank_order, *order_buffer; /* all items by descending score, only if there are gaps */
     double *panel_theta, *panel_delta; /* K entries from the first rank of the panel, MARGIN zeros on either side */
-    score_histogram *histogram;   /* of the panel's scores */
+    score_histogram *histogram;   /* histogram of the panel's scores */
     octave_sums *octaves;         /* moments of the query's weights; in long lists, of each block of items */
     double *proxy_zeroth, *proxy_first; /* derivatives at the proxies */
     proxy_polynomials *polynomials; /* interpolants of these, */

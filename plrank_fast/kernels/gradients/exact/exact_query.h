@@ -11,11 +11,11 @@ typedef struct {
     const double *scores, *relevance, *rank_weights;
     const double *stop;        /* (D,) chance that a reader stops at each item, or NULL for 0 */
     double rtol;
-    double inverse_sigma;      /* of the noise: multiplies each score minus the highest */
-    int law;                    /* of arrival (law.h), 0 for Gumbel noise */
+    double inverse_sigma;      /* 1 over the scale of the noise, which multiplies scores minus the highest */
+    int law;                    /* law of arrival (law.h), 0 for Gumbel noise */
     double *gradient, *hessian; /* (D,), either may be NULL */
     const double *direction;    /* (D,) of magnitude 1 or less, or NULL: `hessian` is then the product with it */
-    int average_precision;      /* in place of the metric of rank_weights, which is NULL; relevance is 0 or 1 */
+    int average_precision;      /* it replaces the metric of rank_weights, which is NULL; relevance is 0 or 1 */
     int exposure;               /* whether `gradient` is by relevance (then all 1) and not by scores: the exposure */
     double *probabilities;      /* (D, K), in place of the above; relevance and rank_weights are then unused */
     cancellation cancellation;

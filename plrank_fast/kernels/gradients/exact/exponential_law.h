@@ -4,7 +4,7 @@
 
 #include "gradients/exact/law_terms.h"
 
-#define TURNED 0.9 /* of a right angle: how far t - t0 turns on the largest ellipse */
+#define TURNED 0.9 /* t - t0 turns by this part of a right angle on the largest ellipse */
 
 /* Return the odds at time t of an item of weight w <= 1. Where e^(w t) would overflow, it has arrived with
  * certainty. */

@@ -49,7 +49,7 @@ static void fill_rule(int nodes, double *node, double *weight)
         lanes z, slope = {0};
         for (int lane = 0; lane < PLR_LANES; lane++)
             z[lane] = -cos(M_PI * (i + lane + 0.75) / (nodes + 0.5));
-        for (int digits = 2; digits < 32; digits *= 2) { /* at first two are correct */
+        for (int digits = 2; digits < 32; digits *= 2) { /* two are correct at first */
             lanes p1 = vec_all(1), p2 = {0};
             for (int j = 0; j < nodes; j++) {
                 const double inverse = 1 / (j + 1.0);

@@ -37,8 +37,8 @@ enum { OF_VALUE, OF_GRADIENT, OF_HESSIAN, INTEGRALS };
 typedef struct {
     intptr_t K;
     const double *theta, *delta; /* NULL for rank probabilities: the value then bounds a column of them */
-    const double *moves;         /* in place of delta for pairs of items; NULL if it is that */
-    double sum_theta;            /* of magnitudes */
+    const double *moves;         /* it replaces delta for pairs of items; NULL if it is that */
+    double sum_theta;            /* sum of magnitudes */
     int derivatives;             /* 0 for the value alone, 1 with the gradient, 2 with the Hessian diagonal */
     int exposure;                /* whether derivatives are by relevance */
     int product;                 /* whether the Hessian is multiplied by a vector of entries of at most 1 */
@@ -83,9 +83,9 @@ PLR_INLINE ellipse_points place_points(const time_map *map, double eta, int firs
 /* Sums over items. */
 typedef struct {
     lanes log_C, arrivals, variance;
-    lanes relevant;               /* of |rho| h */
-    lanes own[INTEGRALS], others[INTEGRALS]; /* of the squared factors of Y and X in the derivatives */
-    lanes all, moving;            /* of h, and of |rho (1 - x)| h: only for a product with the Hessian */
+    lanes relevant;               /* sum of |rho| h */
+    lanes own[INTEGRALS], others[INTEGRALS]; /* sums of the squared factors of Y and X in the derivatives */
+    lanes all, moving;            /* sums of h and of |rho (1 - x)| h, for a product with the Hessian alone */
 } item_sums;
 
 PLR_INLINE item_sums sum_items(const score_histogram *histogram, complex_lanes t, int derivatives, int exposure,

@@ -16,11 +16,11 @@ typedef struct {
     intptr_t relevant;               /* quartets with a relevant item come first */
     double *w, *rho;                 /* weight, or score if items have no rate (law.h), and relevance */
     intptr_t *item;                  /* index in the query, -1 for null items */
-    double *direction;               /* of a product with the Hessian, 0 for null items; else NULL */
+    double *direction;               /* direction of a product with the Hessian, 0 for null items; else NULL */
     double *stop;                    /* chance that a reader stops there, 0 for null items; unused if none does */
 } item_block;
 
-#define CLASSES 256 /* of weights: quarter octaves, the last of which includes all lighter ones */
+#define CLASSES 256 /* weights in quarter octaves, the last of which includes all lighter ones */
 
 /* Return the number of quarter octaves below 1. */
 static inline int64_t quarter_octave(double w)

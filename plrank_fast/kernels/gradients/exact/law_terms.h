@@ -63,16 +63,16 @@ typedef struct {
  * If it arrives at a rate, this is the axis ln t. */
 typedef struct {
     const char *noise;
-    double gap;              /* between neighbouring scores from which on a cut of time saves nodes */
+    double gap;              /* least gap between neighbouring scores at which a cut of time saves nodes */
     double certain;          /* time after it is due by which an item has arrived for certain */
-    double later_than_bins;  /* by which items may arrive later than those of the histogram, whose counts are split
+    double later_than_bins;  /* items may arrive later by this than those of the histogram, whose counts are split
                               * between bins (docs/numerics.md) */
-    double least_eta;        /* down to which the fewest points of an ellipse serve (integrand_bound.h) */
+    double least_eta;        /* least eta for which the fewest points of an ellipse serve (integrand_bound.h) */
     arrival (*at)(double y); /* the time y after it is due */
     /* Times before and after it is due beyond which both the probability that an item arrives and its density are at
      * most e^-nats; after, the density is at most nats e^-nats. */
     double (*before)(double nats), (*after)(double nats);
-    double (*largest_eta)(const time_map *map); /* of an ellipse on which the bound of the integrands holds */
+    double (*largest_eta)(const time_map *map); /* largest ellipse on which the bound of the integrands holds */
 } arrival_law;
 
 #endif

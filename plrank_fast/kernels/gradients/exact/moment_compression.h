@@ -22,7 +22,7 @@
 #define OCTAVES 100 /* items lighter than 2^-100 of the heaviest have no influence and no gradient */
 #define PROXIES_OF_OCTAVE 8
 #define MOST_PROXIES (OCTAVES * PROXIES_OF_OCTAVE)
-#define COPIES 4 /* of the sums, so that neighbours in the same octave do not wait for each other */
+#define COPIES 4 /* there are several of the sums, so that neighbours in an octave need not wait */
 
 typedef double moments __attribute__((vector_size(8 * PROXIES_OF_OCTAVE))); /* coefficients or sums of u^0 .. u^7 */
 
@@ -38,7 +38,7 @@ typedef struct {
     double *w, *mass, *rho_mass;     /* rho_mass includes the factor w, */
     double *counts;                  /* and these do not */
     double weight;                   /* sum of w over the items they replace */
-    int first_octave, first_proxy[OCTAVES]; /* of each octave, -1 for empty ones */
+    int first_octave, first_proxy[OCTAVES]; /* that of each octave, -1 for empty ones */
 } proxy_items;
 
 typedef struct {
@@ -49,7 +49,7 @@ typedef struct {
 typedef int64_t moments_mask __attribute__((vector_size(8 * PROXIES_OF_OCTAVE)));
 
 /* prepare_interpolation fills these; they are read-only afterwards. */
-static double proxy_mantissa[PROXIES_OF_OCTAVE]; /* of the weight of each proxy, in (1, 2) */
+static double proxy_mantissa[PROXIES_OF_OCTAVE]; /* mantissa of each proxy's weight, in (1, 2) */
 static moments lagrange[PROXIES_OF_OCTAVE];      /* polynomials that are 1 at one proxy and 0 at the others */
 
 /* Compute Chebyshev nodes and the polynomials between them, once per process. */

@@ -23,8 +23,8 @@
 #include "gradients/exact/integrand_bound.h"
 #include "gradients/exact/tail_bound.h"
 
-#define MOST_STEPS (MOST_BINS + 80) /* of time */
-#define SHARE_OF_ENDS 0.1 /* of an error: the loss after the end of a plan, and that at the borders of panels */
+#define MOST_STEPS (MOST_BINS + 80) /* steps of time */
+#define SHARE_OF_ENDS 0.1 /* part of an error: loss after the end of a plan, and at the borders of panels */
 
 /* The errors that an attempt allows: in each panel, at least `allowed` and `per_norm` times the norm_of_slope
  * (arrival_profile.h) when rank K is filled, to which the norm of a gradient is proportional; and at the borders
@@ -46,7 +46,7 @@ static inline double losses_of(int integral)
 /* The errors of the quadrature that a plan allows, and the loss after its end. */
 typedef struct {
     double allowed[INTEGRALS];
-    double nats;             /* of accuracy, where integrands are largest, that the most demanding integral takes */
+    double nats;             /* accuracy where integrands are largest, for the most demanding integral */
     double cut;              /* the loss in units of R, */
     double lost[INTEGRALS];  /* and of each integral */
 } plan_goals;
@@ -54,11 +54,11 @@ typedef struct {
 /* The steps of a plan's time from the first arrivals to where the loss falls below a tolerance. */
 typedef struct {
     int first, steps;
-    double crowding[MOST_STEPS]; /* at each: 1 / s^2, s being the width of arrivals, times the share of digits */
-    double end;              /* on the axis of the bins */
+    double crowding[MOST_STEPS]; /* 1 / s^2 at each, s being the width of arrivals, times the share of digits */
+    double end;              /* end of the plan on the axis of the bins */
     int ended;               /* no rank is left open at its end */
-    double forecast;         /* of the norm of the gradient, only where readers stop */
-    double largest_norm;     /* while rank K is expected to be open, at most 1 */
+    double forecast;         /* forecast of the gradient's norm, only where readers stop */
+    double largest_norm;     /* largest norm while rank K is expected to be open, at most 1 */
     int last_open;           /* step at which it is */
     plan_goals goals;
 } plan_span;
@@ -69,16 +69,16 @@ typedef struct {
     double accuracy;        /* allowed where the integrands are largest, relative to these */
     double error[INTEGRALS]; /* bounds of the panel's errors */
     time_map map;
-    double time[MOST_NODES], weight[MOST_NODES]; /* of one piece */
+    double time[MOST_NODES], weight[MOST_NODES]; /* those of one piece */
 } quadrature_plan;
 
 /* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
  * least nodes (docs/numerics.md). */
 #define LARGEST_ETA 1.25
-#define STEEPNESS 0.4 /* of the integrands in v, relative to 1 / s^2, for items without a rate */
-#define UNPROVED 1.01 /* times the nodes: what points of an ellipse and bins may lower their number by */
+#define STEEPNESS 0.4 /* that of the integrands in v, relative to 1 / s^2, for items without a rate */
+#define UNPROVED 1.01 /* it multiplies the nodes, whose number points of an ellipse and bins may lower */
 
-#define FILLED 0.9       /* of the last rank's item: from then on the expected norm is known, */
+#define FILLED 0.9       /* part of the last rank that is filled where the expected norm is known, */
 #define READ 8.0         /* as it is where the chance that a reader reads on has fallen by so many nats */
 
 /* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */

@@ -12,7 +12,7 @@
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
-#define LOST_IN_BIN (-expm1(-1.0 / BINS_PER_NAT)) /* of a weight, from one bin to the next */
+#define LOST_IN_BIN (-expm1(-1.0 / BINS_PER_NAT)) /* part of a weight lost from one bin to the next */
 
 typedef struct {
     int bins;                                /* number of bins in use; the rest of a vector is zero */

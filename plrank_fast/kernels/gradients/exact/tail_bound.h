@@ -47,11 +47,11 @@
 
 #include "gradients/exact/arrival_profile.h"
 
-#define LARGEST_INVERSE (1 / DBL_MIN) /* of z: beyond it the loss is negligible at once, or nothing is lost */
+#define LARGEST_INVERSE (1 / DBL_MIN) /* largest 1 / z: beyond it the loss is negligible at once, or nothing is lost */
 
 typedef struct {
     double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
-    double rate;            /* of arrivals, in that bound */
+    double rate;            /* rate of arrivals in that bound */
 } tail_bound;
 
 /* The bins from `first` on at some time, when all items before have certainly arrived. */

@@ -10,13 +10,13 @@
 typedef struct {
     size_t n_items;
     size_t cutoff;          /* ranks to draw, at most n_items */
-    const double *weights;  /* of each item, 1 at most */
+    const double *weights;  /* weight of each item, 1 at most */
     double total;           /* their sum */
-    /* for the slot table: */
+    /* The slot table reads these: */
     double mean_draws;      /* mean number of draws that a ranking takes, */
     double deviation;       /* its standard deviation, */
     double draws_per_item;  /* and mean number of draws for the last item */
-    /* for the threshold sampler: */
+    /* The threshold sampler reads this: */
     double deadline;        /* enough items arrive before it in all but one of some thousand rankings */
 } group_query;
 

@@ -42,7 +42,7 @@ static uintptr_t lay_out_own(guide_table *table, uintptr_t memory, size_t cutoff
 {
     uintptr_t next = memory;
     plr_take(&next, sizeof *table);
-    table->seen_bits = bits_for(plr_guide_draws(cutoff)); /* at most an eighth full */
+    table->seen_bits = bits_for(plr_guide_draws(cutoff)); /* it is at most an eighth full */
     table->seen = plr_take(&next, sizeof(uint64_t) << table->seen_bits);
     table->arrivals = plr_take(&next, cutoff * sizeof(double));
     return next;

@@ -10,7 +10,7 @@
 #include "sampling/race.h"
 #include "sampling/repeats.h"
 
-#define SLOTS_AT_ONCE 32 /* that filling writes at once */
+#define SLOTS_AT_ONCE 32 /* filling writes so many at once */
 #define MOST_COMPARED 192 /* rows of draws: a slow race then completes the rankings */
 
 typedef struct {
@@ -59,7 +59,7 @@ static size_t size(size_t n_items, size_t cutoff)
     return lay_out(&table, 0, few, cutoff < few ? cutoff : few, bits_of_slots(few, 1));
 }
 
-#define UNDECIDED (UINT32_C(1) << 31) /* in an entry: the draw is one of the items from this one on */
+#define UNDECIDED (UINT32_C(1) << 31) /* an entry with it says that the draw is one of the items from this one on */
 
 static void fill_slots(slot_table *table)
 {
