@@ -2,8 +2,9 @@
 
 The kernel (``kernels/gradients/pl_rank_groups.c``) takes several rankings at once, one in each SIMD lane: at D = 120 it
 is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. Its sums cancel for items
-much heavier than the weight left at rank K; the rankings for which it would miss a tolerance of 1e-12 are left to that
-estimator, and so are scores that span more than a double and rankings of more than ``GROUP_RANKS`` ranks.
+much heavier than the weight left at rank K. Rankings for which it would miss a tolerance of 1e-12 take a pass of
+O(D + K); in long lists they are left to that estimator, and so are scores that span more than a double and rankings of
+more than ``GROUP_RANKS`` ranks.
 """
 
 from libc.math cimport sqrt
@@ -30,6 +31,8 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         double total_weight
         bint is_signed
         double limit
+        bint marks_pay
+        bint is_peaked
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
         int8_t *unplaced
@@ -54,6 +57,9 @@ cdef struct PLRankGroups:
     bint plain_began             # it begins with the first ranking that the kernel leaves out
     int32_t *ranking             # (cutoff,) such a ranking
 
+# A pass forward takes 0.3 ns for each item of a ranking, the plain estimator 20 for each rank.
+cdef intp_t ITEMS_PER_RANK = 100
+cdef double LARGEST_SPREAD = 300.0  # nats: the products of two remaining weights stay within a double's range
 cdef intp_t FLUSH_AFTER = 128  # rankings, or as many as place each item four times on average
 
 
@@ -115,6 +121,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     state.sums.gradient = estimate.gradient
     state.sums.is_signed = any_negative(estimate.rank_weights, cutoff) or any_negative(estimate.relevance, n_items)
     state.sums.limit = largest_amplification(min(estimate.draw.n_samples, state.flush_after)) / estimate.weights.total
+    state.sums.marks_pay = n_items // ITEMS_PER_RANK <= cutoff and estimate.weights.spread <= LARGEST_SPREAD
     memset(state.sums.odd, 0, n_items * sizeof(double))
     clear_totals(state)
 
@@ -122,6 +129,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
 cdef void clear_totals(PLRankGroups *state) noexcept nogil:
     memset(state.sums.total_risk, 0, sizeof(state.sums.total_risk))
     memset(state.sums.total_direct, 0, sizeof(state.sums.total_direct))
+    state.sums.is_peaked = False
     state.since_flush = 0
 
 

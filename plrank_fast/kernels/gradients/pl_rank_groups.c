@@ -8,8 +8,10 @@
  *
  * That difference cancels for items much heavier than the weight left at rank K. What it leaves is at least the part of
  * the first rank, [PR_1, theta_1] / S_1, so that the whole sums over that part bound how much rounding is amplified.
- * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the bound are left
- * out, before anything is added.
+ * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the bound add nothing
+ * by that pass. A pass forward over the ranks adds them, whose sums are those up to each rank, so that nothing is
+ * subtracted; items that it does not place are found by marks, in O(D) per ranking. Where D is so large that this does
+ * not pay, such samples are left out.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
@@ -91,7 +93,8 @@ PLR_INLINE void scatter(pl_rank_groups *pass, const int32_t *items, const double
 
 #define NOTHING_SHARED 0x1p500 /* S of an unused ranking, whose reciprocal is finite */
 
-/* Mark the items that the samples do not place, and return their weight, S_{K+1}. Each sample has a row of marks. */
+/* Mark the items that the samples do not place, and return their weight, S_{K+1}. Each sample has a row of marks,
+ * which is only made if any item is not placed. */
 PLR_INLINE numbers unplaced_weight(const pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
     const size_t cutoff = pass->cutoff, n_items = pass->n_items, row = plr_marks(n_items);
@@ -145,22 +148,25 @@ PLR_INLINE numbers gather_ranks(pl_rank_groups *pass, const int32_t *columns, si
     return placed;
 }
 
-/* Compute S_{K+1} as all minus placed, or directly where that would cancel. */
-PLR_INLINE numbers left_over(pl_rank_groups *pass, const int32_t *columns, const numbers *placed, size_t n_lanes)
+/* Set S_{K+1} to all minus placed, or to a direct sum where that would cancel; return 0 if that takes marks that do not
+ * pay. */
+PLR_INLINE int find_left_over(pl_rank_groups *pass, const int32_t *columns, const numbers *placed, size_t n_lanes,
+                              numbers *left)
 {
-    numbers left;
     int cancelled = 0;
     PLR_UNROLL
     for (int i = 0; i < VECTORS; i++)
-        left.v[i] = pass->total_weight - placed->v[i];
+        left->v[i] = pass->total_weight - placed->v[i];
     PLR_UNROLL
     for (size_t i = 0; i < SAMPLES; i++) {
-        const double of_sample = left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
+        const double of_sample = left->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
         cancelled |= of_sample < 1e-3 * pass->total_weight; /* loses at most three digits of sixteen */
         if (i >= n_lanes)
-            left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
+            left->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
     }
-    return cancelled ? unplaced_weight(pass, columns, n_lanes) : left;
+    if (cancelled && pass->marks_pay)
+        *left = unplaced_weight(pass, columns, n_lanes);
+    return pass->marks_pay || !cancelled;
 }
 
 PLR_INLINE double sum_of(vec_narrow v)
@@ -171,7 +177,7 @@ PLR_INLINE double sum_of(vec_narrow v)
     return sum;
 }
 
-/* PR, RI and DR, from some rank to the last. */
+/* PR, RI and DR over some ranks, from one to the last or from the first to one. */
 typedef struct {
     numbers reward, risk, direct;
 } rank_sums;
@@ -199,13 +205,15 @@ PLR_INLINE int is_bounded(const pl_rank_groups *pass, const rank_sums *sums, siz
 }
 
 /* Add samples side by side, of which n_lanes are used; return 0 and add nothing if they exceed the bound. */
-PLR_INLINE int add_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, const int is_signed)
+PLR_INLINE int add_backward(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, const int is_signed)
 {
     const double *rank_weights = pass->rank_weights;
     const numbers placed = gather_ranks(pass, columns, n_lanes);
-    numbers left = left_over(pass, columns, &placed, n_lanes);
     rank_sums sums = {{{{0}}}}, magnitudes = {{{{0}}}};
     double *state = pass->states + PLR_STATE * SAMPLES * pass->cutoff;
+    numbers left;
+    if (!find_left_over(pass, columns, &placed, n_lanes, &left))
+        return 0;
     for (size_t k = pass->cutoff; k-- > 0;) {
         state -= PLR_STATE * SAMPLES;
         const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
@@ -234,15 +242,90 @@ PLR_INLINE int add_some(pl_rank_groups *pass, const int32_t *columns, size_t fir
     return 1;
 }
 
+/* Add to the items that the samples do not place, which are marked, what RI_K and DR_K of each sample give them. */
+PLR_INLINE void add_unplaced(pl_rank_groups *pass, const rank_sums *sums, size_t n_lanes)
+{
+    const size_t row = plr_marks(pass->n_items);
+    double risks[SAMPLES], directs[SAMPLES];
+    store_numbers(risks, &sums->risk);
+    store_numbers(directs, &sums->direct);
+    for (size_t d = 0; d < pass->n_items; d += PLR_LANES) {
+        const size_t n = pass->n_items - d;
+        const vec_f64 weight = vec_load_some(pass->weights + d, n, 0.0);
+        const vec_f64 relevance = vec_load_some(pass->relevance + d, n, 0.0);
+        vec_f64 direct = {0}, risk = {0};
+        PLR_UNROLL
+        for (size_t i = 0; i < SAMPLES; i++)
+            if (i < n_lanes) {
+                const vec_i64 mark = vec_load_masks(pass->unplaced + i * row + d);
+                direct += vec_keep(mark, vec_all(directs[i]));
+                risk += vec_keep(mark, vec_all(risks[i]));
+            }
+        vec_f64 gradient = vec_load_some(pass->gradient + d, n, 0.0) + weight * (relevance * direct - risk);
+        vec_store_some(pass->gradient + d, gradient, n);
+    }
+}
+
+/* Add samples side by side, of which n_lanes are used, whatever their rounding would be backward. */
+PLR_INLINE void add_forward(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+{
+    const double *rank_weights = pass->rank_weights;
+    rank_sums sums = {{{{0}}}};
+    gather_ranks(pass, columns, n_lanes);
+    numbers left = unplaced_weight(pass, columns, n_lanes), reward = {{{0}}};
+    double *state = pass->states + PLR_STATE * SAMPLES * pass->cutoff;
+    for (size_t k = pass->cutoff; k-- > 0;) {
+        state -= PLR_STATE * SAMPLES;
+        const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
+        store_numbers(state + 2 * SAMPLES, &reward);
+        PLR_UNROLL
+        for (int i = 0; i < VECTORS; i++) {
+            reward.v[i] += rank_weights[k] * relevance.v[i];
+            left.v[i] += weight.v[i];
+        }
+        const numbers inverse = reciprocals(&left);
+        store_numbers(state + 3 * SAMPLES, &inverse);
+    }
+    for (size_t k = 0; k < pass->cutoff; k++, state += PLR_STATE * SAMPLES) {
+        const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
+        const numbers after = load_numbers(state + 2 * SAMPLES), inverse = load_numbers(state + 3 * SAMPLES);
+        numbers terms;
+        PLR_UNROLL
+        for (int i = 0; i < VECTORS; i++) {
+            sums.risk.v[i] += reward.v[i] * inverse.v[i];
+            sums.direct.v[i] += rank_weights[k] * inverse.v[i];
+            terms.v[i] = after.v[i] + weight.v[i] * (relevance.v[i] * sums.direct.v[i] - sums.risk.v[i]);
+        }
+        reward = after;
+        store_numbers(state, &terms);
+        scatter(pass, columns + k * PLR_GROUP_SIZE, state, n_lanes);
+    }
+    if (pass->cutoff < pass->n_items)
+        add_unplaced(pass, &sums, n_lanes);
+}
+
+/* Add samples side by side in the first way that serves; return the bits of those that are left out. Once a sample of a
+ * query has exceeded the bound, others will, so the caller's next ones go forward at once. */
+PLR_INLINE uint32_t add_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
+                             const int is_signed)
+{
+    if (!pass->is_peaked && add_backward(pass, columns, first, n_lanes, is_signed))
+        return 0;
+    if (!pass->marks_pay)
+        return ((1u << n_lanes) - 1) << first;
+    pass->is_peaked = 1;
+    add_forward(pass, columns, n_lanes);
+    return 0;
+}
+
 PLR_INLINE uint32_t add_all(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, const int is_signed)
 {
     uint32_t left_out = 0;
     size_t first = 0;
     for (; first + SAMPLES <= n_lanes; first += SAMPLES)
-        if (!add_some(pass, columns + first, first, SAMPLES, is_signed))
-            left_out |= ((1u << SAMPLES) - 1) << first;
-    if (first < n_lanes && !add_some(pass, columns + first, first, n_lanes - first, is_signed))
-        left_out |= ((1u << (n_lanes - first)) - 1) << first;
+        left_out |= add_some(pass, columns + first, first, SAMPLES, is_signed);
+    if (first < n_lanes)
+        left_out |= add_some(pass, columns + first, first, n_lanes - first, is_signed);
     return left_out;
 }
 

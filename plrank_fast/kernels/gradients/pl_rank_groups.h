@@ -1,4 +1,4 @@
-/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking. */
+/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking, or O(D) where rounding would be amplified. */
 #ifndef PLR_PL_RANK_GROUPS_H
 #define PLR_PL_RANK_GROUPS_H
 
@@ -17,6 +17,8 @@ typedef struct {
     double total_weight;
     int is_signed;              /* whether any relevance or rank weight is negative */
     double limit;               /* of RI_K over PR_1, and of DR_K over theta_1, that is accurate enough */
+    int marks_pay;              /* whether to spend O(D) on rankings that exceed it, or to leave them out */
+    int is_peaked;              /* whether one has, since the caller set this to 0 */
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K */
     double total_direct[PLR_GROUP_SIZE]; /* and of DR_K */
     int8_t *unplaced;              /* (samples side by side, plr_marks(n_items)) -1 for items not placed, else 0 */
@@ -24,7 +26,7 @@ typedef struct {
 } pl_rank_groups;
 
 #define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
-#define PLR_STATE 2 /* numbers of a rank: relevance and weight of its item */
+#define PLR_STATE 4 /* numbers of a rank: relevance and weight of its item, PR past it and 1 / S, by the pass forward */
 
 /* Return the length of a row of marks, which whole registers read. */
 static inline size_t plr_marks(size_t n_items)
