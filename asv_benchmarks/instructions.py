@@ -86,6 +86,7 @@ def workloads():
         "pl_rank_3 D=120": sampled("pl_rank_3", middle, 100, 100),
         "pl_rank_3 D=1000": sampled("pl_rank_3", long, 10, 1000),
         "pl_rank_3 peaked": sampled("pl_rank_3", peaked, 10, 100),
+        "pl_rank_3 peaked, K=100": sampled("pl_rank_3", peaked, 100, 100),
         "pl_rank_3 introselect": sampled("pl_rank_3", middle, 10, 50, sampler="introselect"),
         "pl_rank_cmc D=120": sampled("pl_rank_cmc", middle, 10, 16),
         "pl_rank_cmc D=1000, K=100": sampled("pl_rank_cmc", long, 100, 8),
