@@ -89,7 +89,8 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
     """Batches and threads have the bits of a call alone.
 
     Mutants: items of the first eight lanes for all sixteen; lanes that are not wanted added too; all minus placed where
-    nearly all is placed; the mean not taken.
+    nearly all is placed; the mean not taken; rankings of another lane left out; the plain estimator's sums for unplaced
+    items not handed out.
     """
     rng = np.random.default_rng(n_docs + cutoff)
     scores = rng.normal(size=n_docs) * (kind if isinstance(kind, float) else 0.1)
@@ -116,11 +117,13 @@ def test_few_of_many_items_beside_a_heavy_one(seed):
     held_against_plain(scores, relevance, plr.dcg_weights(2), 31)
 
 
-def test_one_ranking_leaves_next_to_nothing():
-    """All minus placed would have lost four digits of it. Mutant: no direct sum, which is off by 3e-12."""
-    scores = np.append([0.0, 0.0], np.full(48, np.log(1e-4 / 48)))
+@pytest.mark.parametrize("n_light", [48, 598])
+def test_one_ranking_leaves_next_to_nothing(n_light):
+    """All minus placed would have lost four digits of it. Mutants: no direct sum, which is off by 3e-12; a long list in
+    which marks do not pay and whose difference is used."""
+    scores = np.append([0.0, 0.0], np.full(n_light, np.log(1e-4 / n_light)))
     rankings = np.array(9 * [[0, 7, 9]] + [[0, 1, 5]], dtype=np.int32)
-    relevance, rank_weights = np.arange(50.0), np.array([0.9, 0.8, 0.7])
+    relevance, rank_weights = np.arange(n_light + 2.0), np.array([0.9, 0.8, 0.7])
     fast, plain = (
         estimate(name, scores, relevance, rank_weights, 10, rankings=rankings)
         for name in ("pl_rank_3", "pl_rank_3 plain")
@@ -134,10 +137,10 @@ def test_one_ranking_leaves_next_to_nothing():
 )
 @pytest.mark.parametrize("spread", [0.1, 8.0, 60.0])
 def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
-    """Relevance has both signs, and spreads leave many rankings, few or none to the plain estimator.
+    """Relevance has both signs, and spreads leave many rankings, few or none to the pass forward.
 
-    Mutants: marks of the group before not cleared; rankings of another lane left out; the plain estimator's sums for
-    unplaced items not handed out.
+    Mutants: marks of the group before not cleared; the pass forward without unplaced items, or with the reward of the
+    rank before.
     """
     rng = np.random.default_rng(n_docs + cutoff)
     scores = spread * rng.uniform(-1.0, 1.0, n_docs)
