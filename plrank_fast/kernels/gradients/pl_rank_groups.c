@@ -8,10 +8,10 @@
  *
  * That difference cancels for items much heavier than the weight left at rank K. What it leaves is at least the part of
  * the first rank, [PR_1, theta_1] / S_1, so that the whole sums over that part bound how much rounding is amplified.
- * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the bound add nothing
- * by that pass. A pass forward over the ranks adds them, whose sums are those up to each rank, so that nothing is
- * subtracted; items that it does not place are found by marks, in O(D) per ranking. Where D is so large that this does
- * not pay, such samples are left out.
+ * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the bound add
+ * nothing by that pass. A pass forward over the ranks adds them, whose sums are those up to each rank, so that nothing
+ * is subtracted; items that it does not place are found by marks, in O(D) per ranking. Where D is so large that this
+ * does not pay, such samples are left out.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
@@ -205,7 +205,8 @@ PLR_INLINE int is_bounded(const pl_rank_groups *pass, const rank_sums *sums, siz
 }
 
 /* Add samples side by side, of which n_lanes are used; return 0 and add nothing if they exceed the bound. */
-PLR_INLINE int add_backward(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes, const int is_signed)
+PLR_INLINE int add_backward(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
+                            const int is_signed)
 {
     const double *rank_weights = pass->rank_weights;
     const numbers placed = gather_ranks(pass, columns, n_lanes);
@@ -304,8 +305,8 @@ PLR_INLINE void add_forward(pl_rank_groups *pass, const int32_t *columns, size_t
         add_unplaced(pass, &sums, n_lanes);
 }
 
-/* Add samples side by side in the first way that serves; return the bits of those that are left out. Once a sample of a
- * query has exceeded the bound, others will, so the caller's next ones go forward at once. */
+/* Add samples side by side by the first pass that serves; return the bits of those that are left out. Once a sample has
+ * exceeded the bound, others of its query will, so the next ones go forward at once. */
 PLR_INLINE uint32_t add_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
                              const int is_signed)
 {
