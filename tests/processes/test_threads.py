@@ -59,6 +59,7 @@ def test_a_free_threaded_python_stays_so():
 
 RULE = """
 #include "runtime/team_size.h"
+#include "runtime/thread_team.h"
 expected_loop expect(team_sizes *sizes, double ns, double longest, double n_passes, double pause)
 {
     return plr_expect(sizes, 1600, ns, longest, n_passes, pause);
@@ -69,9 +70,21 @@ int team_size(const team_sizes *sizes, const expected_loop *loop, int most, doub
 }
 void learn_alone(team_sizes *sizes, const expected_loop *loop, double taken) { plr_learn_alone(sizes, loop, taken); }
 void learn_team(team_sizes *sizes, expected_loop *loop, int n, int resized, double started, double ended,
-                double waking, double busy, double idlest)
+                double waking, double busy, double busiest)
 {
-    plr_learn_team(sizes, loop, n, resized, started, ended, waking, busy, idlest);
+    plr_learn_team(sizes, loop, n, resized, started, ended, waking, busy, busiest);
+}
+static void sleep_for(void *nanoseconds, intptr_t i, int seat)
+{
+    nanosleep(&(struct timespec){0, *(long *)nanoseconds}, NULL);
+}
+void times_of_passes(int by_processor, long nanoseconds, int64_t busy[2])
+{
+    team_record record = {0};
+    team_loop loop = {.body = sleep_for, .argument = &nanoseconds, .stop = 3, .chunk = 1, .seats = 1,
+                      .by_processor = by_processor, .record = &record};
+    plr_take_part(&loop, 0);
+    busy[0] = loop.busy, busy[1] = loop.busiest;
 }
 """
 
@@ -98,13 +111,15 @@ def rule(tmp_path_factory):
     library.team_size.argtypes = [sizes, loop, ctypes.c_int, double]
     library.learn_alone.argtypes = [sizes, loop, double]
     library.learn_team.argtypes = [sizes, loop, ctypes.c_int, ctypes.c_int, *[double] * 5]
+    library.times_of_passes.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.POINTER(ctypes.c_int64)]
     return library
 
 
 class Machine:
     """A machine on which every thread begins when it should: microseconds after a loop, more once it has fallen asleep.
 
-    ``late(n)`` is by how much more the last of n threads begins; ``off`` is the estimated over the true time.
+    ``late(n)`` is by how much more the last of n threads begins, ``stalled(n)`` for how long it has no processor later;
+    ``off`` is the estimated over the true time.
     """
 
     CREATED, FALLS_ASLEEP = 3e5, 2e6
@@ -113,7 +128,7 @@ class Machine:
         self.rule, self.processors, self.off = rule, processors, off
         self.spinning, self.asleep = spinning, asleep
         self.learnt, self.now, self.ended, self.size = runtime_variables.Sizes(), 1e12, -1e300, 1
-        self.late = lambda n: 0.0
+        self.late = self.stalled = lambda n: 0.0
 
     def waking(self, pause):
         return self.spinning if pause < self.FALLS_ASLEEP else self.asleep
@@ -121,20 +136,25 @@ class Machine:
     def time(self, work, n, waking):
         return work if n == 1 else max(waking, (work + (n - 1) * waking) / n)
 
-    def loop(self, work, n_passes=1000, longest=0.0):
-        """Number of threads and time of a loop that takes ``work`` on one thread, or at least ``longest``."""
+    def loop(self, work, n_passes=1000, longest=0.0, estimate=None):
+        """Number of threads and time of a loop that takes ``work`` on one thread, or at least ``longest``.
+
+        With an ``estimate`` it neither knows of the work nor of the longest pass.
+        """
         started, pause = self.now, self.now - self.ended
-        expected = self.rule.expect(self.learnt, self.off * work, self.off * longest, n_passes, pause)
+        told = (self.off * work, self.off * longest) if estimate is None else (estimate, 0.0)
+        expected = self.rule.expect(self.learnt, *told, n_passes, pause)
         n = self.rule.team_size(self.learnt, expected, self.processors, started)
         resized = n != self.size
         waking = (self.CREATED if resized else self.waking(pause)) + self.late(n)
         taken = max(self.time(work, n, waking), longest)
+        busiest = min(taken, work)
+        taken += self.stalled(n)
         self.now += taken
         if n == 1:
             self.rule.learn_alone(self.learnt, expected, taken)
         else:
-            idlest = 0.0 if longest else max(taken - waking, 0.0)
-            self.rule.learn_team(self.learnt, expected, n, resized, started, self.now, waking, work, idlest)
+            self.rule.learn_team(self.learnt, expected, n, resized, started, self.now, waking, work, busiest)
             self.ended, self.size = self.now, n
         return n, taken
 
@@ -192,7 +212,8 @@ class TestTeamSize:
         assert sizes == {1, processors}
 
     @pytest.mark.parametrize("work", [1e5, 3e5, 2e6])
-    def test_a_busy_processor(self, rule, processors, work):
+    @pytest.mark.parametrize("disturbed", ["late", "stalled"])
+    def test_a_busy_processor(self, rule, processors, work, disturbed):
         """The last of all threads waits for a time slice: the loss is a tenth of the time of fewer threads, and sixteen
         processors are not left for one.
 
@@ -200,8 +221,8 @@ class TestTeamSize:
         """
         machine = Machine(rule, processors)
         machine.loops(20, work)
-        machine.late = lambda n: 4e6 * (n == processors)
-        sizes, times = machine.loops(3000, work)
+        setattr(machine, disturbed, lambda n: 4e6 * (n == processors))
+        sizes, times = machine.loops(10_000, work)
         assert times.sum() <= 1.2 * times.size * machine.time(work, max(1, processors // 2), machine.spinning)
         if processors > 2:
             assert np.median(sizes) == processors // 2
@@ -215,6 +236,16 @@ class TestTeamSize:
         start = machine.now
         while machine.loop(1e6)[0] != processors:
             assert machine.now < start + 1e8
+
+    def test_disturbed_once(self, rule, processors):
+        """A disturbance of a moment costs no threads. Mutant: a pause after every loss."""
+        machine = Machine(rule, processors)
+        machine.loops(500, 1e6)
+        machine.late = lambda n: 4e6 * (n == processors)
+        machine.loop(1e6)
+        machine.late = lambda n: 0.0
+        sizes, _ = machine.loops(50, 1e6)
+        assert (sizes == processors).all()
 
     def test_harder_problems_are_no_fault_of_the_team(self, rule, processors):
         """Scores far apart take eight times as long. Mutant: judged by the work that was expected alone."""
@@ -230,6 +261,26 @@ class TestTeamSize:
         machine.loops(20, 1e6)
         sizes, _ = machine.loops(50, 1e6, longest=0.6e6)
         assert (sizes == processors).all()
+
+    def test_uneven_passes_of_which_nothing_is_known(self, rule, processors):
+        """Loops of a kernel have one estimate whatever they do, and one of two passes may take nearly all the time.
+
+        Mutants: judged by the work that was expected alone; the longest that a thread was busy not asked for.
+        """
+        machine = Machine(rule, processors)
+        for _ in range(20):
+            sizes, _ = machine.loops(8, 4e5, n_passes=2, estimate=2e3)
+            assert (sizes == processors).all()
+            assert machine.loop(5.9e6, n_passes=2, longest=5.6e6, estimate=2e3)[0] == processors
+
+
+@pytest.mark.parametrize("by_processor", [False, True])
+def test_time_without_a_processor_is_not_that_of_passes(rule, by_processor):
+    """A thread that is kept from its work has not done more of it. Mutant: the wall's clock in long loops too."""
+    busy = (ctypes.c_int64 * 2)()
+    rule.times_of_passes(by_processor, 20_000_000, busy)
+    assert busy[0] == busy[1]
+    assert (busy[0] < 3e7) if by_processor else (busy[0] >= 6e7)
 
 
 def test_the_gil_is_released():

@@ -33,7 +33,8 @@ cdef extern from "runtime/thread_team.h" nogil:
         int seats, taken
         unsigned mode
         double started
-        int64_t last_begun, busy, idlest
+        bint by_processor
+        int64_t last_begun, busy, busiest
         team_record *record
     void plr_note_size(team_record *record, int size)
     void plr_take_passes(team_loop *loop, int seat)
@@ -45,6 +46,7 @@ cdef extern from "runtime/clock.h" nogil:
 cdef extern from "runtime/team_size.h" nogil:
     ctypedef struct expected_loop:
         double work, waking
+    const double PLR_TIMED_WORK
     void plr_learn(double *learnt, double measured)
     double *plr_factor_of(team_sizes *sizes, uintptr_t kind, double ns_per_pass)
     expected_loop plr_expect(
@@ -53,7 +55,7 @@ cdef extern from "runtime/team_size.h" nogil:
     void plr_learn_alone(team_sizes *sizes, const expected_loop *loop, double taken)
     void plr_learn_team(
         team_sizes *sizes, expected_loop *loop, int n_threads, bint resized, double started, double ended,
-        double waking, double busy, double idlest)
+        double waking, double busy, double busiest)
 
 cdef own_teams OWN
 plr_make_own_teams(&OWN)
@@ -125,11 +127,11 @@ cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
         if most > 1:
             plr_learn_alone(&SIZES, &expected, plr_nanoseconds() - started)
     else:
-        shared.idlest = (<int64_t>1) << 62
+        shared.by_processor = expected.work > PLR_TIMED_WORK
         plr_run_team(&shared, size)
         ended = plr_nanoseconds()
         plr_learn_team(
-            &SIZES, &expected, size, size != own.size, started, ended, shared.last_begun, shared.busy, shared.idlest)
+            &SIZES, &expected, size, size != own.size, started, ended, shared.last_begun, shared.busy, shared.busiest)
         own.saved += shared.busy - (ended - started)
         own.size, own.ended = size, ended
     return shared.seats

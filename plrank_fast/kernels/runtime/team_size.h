@@ -17,6 +17,7 @@
 #define PLR_PAUSES 40 /* pauses from 1 ns to 9 minutes, by their logarithm to base 2 */
 #define PLR_KINDS 512
 #define PLR_SHARE_LOST 0.0625 /* part of the time, for teams that turn out slower than fewer threads */
+#define PLR_TIMED_WORK 2e4 /* ns of a loop from which on its threads may take part of a microsecond to read a clock */
 
 typedef struct {
     double waking[PLR_PAUSES]; /* waking of a team that last ran so long ago, 0 if not known: sleepers take longer */
@@ -95,8 +96,9 @@ static inline void plr_learn_alone(team_sizes *sizes, const expected_loop *loop,
 }
 
 /* Judge a team by the time that its loop took, and return whether it was good. If fewer threads would have been faster,
- * loops have fewer for as long as the loss is more than a small part of the time. One thread costs nothing while the
- * team sleeps; half a team is only worth its creation for a loss that is larger. */
+ * loops have fewer until the losses are a small part of the time again; a loss after a long time without one costs no
+ * threads, as what disturbed the team is mostly over. One thread costs nothing while the team sleeps; half a team is
+ * only worth its creation for a loss that is larger. */
 static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_threads, double taken, double now)
 {
     int fewer = n_threads / 2;
@@ -107,22 +109,24 @@ static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_
     }
     if (loss <= 0.0)
         return 1;
+    const double pause = loss / PLR_SHARE_LOST, before = plr_get(&sizes->limited_until);
     __atomic_store_n(&sizes->limit, fewer, __ATOMIC_RELAXED);
-    plr_set(&sizes->limited_until, now + loss / PLR_SHARE_LOST);
+    plr_set(&sizes->limited_until, (before > now - pause ? before : now - pause) + pause);
     plr_set(&sizes->credit, 0.0);
     return 0;
 }
 
-/* Learn from a loop of a team: its last thread began after `waking`, its threads worked for `busy` in all, and the one
- * that had least for `idlest`, for passes may take longer than was expected. */
+/* Learn from a loop of a team: its last thread began after `waking`, its passes took `busy` in all, and `busiest` of
+ * the thread that had most. In a loop that is not short they count while the thread has a processor. */
 static inline void plr_learn_team(
     team_sizes *sizes, expected_loop *loop, int n_threads, int resized, double started, double ended, double waking,
-    double busy, double idlest)
+    double busy, double busiest)
 {
     const double resizing = plr_get(&sizes->resizing);
     plr_learn(loop->factor, busy / loop->ns);
-    if (loop->work < n_threads * idlest)
-        loop->work = n_threads * idlest;
+    if (loop->work < busy)
+        loop->work = busy;
+    loop->longest = busiest;
     if (!resized) {
         plr_judge(sizes, loop, n_threads, ended - started, ended);
         plr_learn(loop->waking_learnt, waking);

@@ -24,8 +24,9 @@ typedef struct {
     int seats, taken;
     unsigned mode;
     double started;
-    int64_t last_begun;   /* time from the start to the beginning of the last thread */
-    int64_t busy, idlest; /* time between the beginning and the end of all threads, and of the one that had least */
+    int by_processor;       /* whether to ask how long threads had a processor: others may wait for one in a pass */
+    int64_t last_begun;     /* time from the start to the beginning of the last thread */
+    int64_t busy, busiest;  /* time that passes took of all threads, and of the one that had most */
     team_record *record;
 } team_loop;
 
@@ -56,25 +57,29 @@ static inline void plr_take_passes(team_loop *loop, int seat)
     restore_denormals(before);
 }
 
+static inline void plr_raise(int64_t *largest, int64_t value)
+{
+    int64_t other = __atomic_load_n(largest, __ATOMIC_RELAXED);
+    while (other < value &&
+           !__atomic_compare_exchange_n(largest, &other, value, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
+        ;
+}
+
 /* Do the part of a thread of the team. */
 static inline void plr_take_part(team_loop *loop, int thread)
 {
-    const int64_t begun = (int64_t)(plr_nanoseconds() - loop->started);
-    int64_t other = __atomic_load_n(&loop->last_begun, __ATOMIC_RELAXED), busy = 0;
-    while (other < begun && !__atomic_compare_exchange_n(
-                                &loop->last_begun, &other, begun, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
+    double begun = plr_nanoseconds();
+    plr_raise(&loop->last_begun, (int64_t)(begun - loop->started));
     if (__atomic_load_n(&loop->next, __ATOMIC_RELAXED) < loop->stop) {
         const int seat = thread == 0 ? 0 : 1 + __atomic_fetch_add(&loop->taken, 1, __ATOMIC_RELAXED);
+        if (loop->by_processor)
+            begun = plr_processor_nanoseconds();
         if (seat < loop->seats)
             plr_take_passes(loop, seat);
-        busy = (int64_t)(plr_nanoseconds() - loop->started) - begun;
+        const int64_t busy = (int64_t)((loop->by_processor ? plr_processor_nanoseconds() : plr_nanoseconds()) - begun);
         __atomic_fetch_add(&loop->busy, busy, __ATOMIC_RELAXED);
+        plr_raise(&loop->busiest, busy);
     }
-    other = __atomic_load_n(&loop->idlest, __ATOMIC_RELAXED);
-    while (busy < other && !__atomic_compare_exchange_n(
-                               &loop->idlest, &other, busy, 1, __ATOMIC_RELAXED, __ATOMIC_RELAXED))
-        ;
 }
 
 /* Share a loop among all threads of a team. (Cython's `prange` looks for the GIL, which loops of kernels run without:
