@@ -4,7 +4,7 @@ A library of boosted trees minimises a loss. Each round it asks the objective fo
 document at the present scores, sums them over the documents of a leaf, and gives the leaf the value -G / (H + lambda).
 The gradient here is minus that of the expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal does
 not serve as a curvature: it is indefinite and sums to 0 at equal scores, where boosting starts, so that no tree ever
-splits. ``CURVATURES`` lists the ways to make a positive one.
+splits. ``curvature`` chooses the way to make a positive one.
 
 Gradient and curvature are divided by the mean curvature of a document. They then depend neither on the scale of gains,
 rank weights and query weights nor on how far training has come: a document counts as 1 on average, and regularisation
@@ -21,7 +21,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, TypeAlias, get_args
+from typing import Any, TypeAlias
 from warnings import warn
 
 import numpy as np
@@ -29,18 +29,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import curvature as _curvature
-from plrank_fast._core.ranking.metrics import NORMALISATION_NAMES
 from plrank_fast._methods.cost_model import nanoseconds
-from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, METHODS, SHORT_NAMES, resolve_method
+from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, SHORT_NAMES, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, IntArray
 
 Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
 
-CURVATURES = get_args(validation.Curvature)
 ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
-GAINS: tuple[validation.Gain, ...] = get_args(validation.Gain)
 WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian), *SHORT_NAMES)
 DEFAULT_CUTOFF = 10
 AFFORDABLE = 200.0  # nanoseconds of a gradient per document; a round of trees takes 200 to 600
@@ -156,8 +153,8 @@ class BoostingObjective(Workers):
         n_threads: int | None = None,
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
-        self.method = validation.choice(method, "method", METHODS)
-        self.curvature = validation.choice(curvature, "curvature", CURVATURES)
+        self.method = validation.choice(method, "method", validation.Method)
+        self.curvature = validation.choice(curvature, "curvature", validation.Curvature)
         if self.curvature == "hessian":
             validation.choice(method, "method with curvature='hessian'", WITH_HESSIAN)
         hessian = self.curvature == "hessian"
@@ -168,7 +165,7 @@ class BoostingObjective(Workers):
         self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         self.gain = _checked_gain(gain)
         self.max_label = checked_scale(max_label)
-        self.normalize = validation.choice(normalize, "normalize", NORMALISATION_NAMES)
+        self.normalize = validation.choice(normalize, "normalize", validation.Normalization)
         self.shrinkage = validation.real(shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE)
         self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
         self.rtol = validation.relative_tolerance(rtol)
@@ -428,7 +425,7 @@ def _shown(of: BoostingObjective | RankingMetric, kind: type) -> str:
 
 
 def _checked_gain(gain: Gain) -> Gain:
-    return gain if callable(gain) else validation.choice(gain, "gain", GAINS)
+    return gain if callable(gain) else validation.choice(gain, "gain", validation.Gain)
 
 
 def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offsets: IntArray) -> LabelledMetric:

@@ -22,7 +22,7 @@ SIGIR 2021, section 6.
 
 from __future__ import annotations
 
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,9 +31,6 @@ from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
-
-KINDS = get_args(validation.Disparity)
-EXPOSURE_METHODS = get_args(validation.ExpectationMethod)
 
 
 @validation.hinted
@@ -91,7 +88,7 @@ def expected_exposure(
     >>> fairness.expected_exposure([0.0, 0.0], [1.0, 0.5], method="sample", rankings=[[0, 1]])
     array([1. , 0.5])
     """
-    validation.choice(method, "method", EXPOSURE_METHODS)
+    validation.choice(method, "method", validation.ExpectationMethod)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
     if method == "exact":
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
@@ -143,7 +140,7 @@ def disparity(
     merit_ = validation.one_entry_each(validation.real_array(merit, "merit"), "merit", exposure_.size, "exposures")
     validation.within(merit_, "merit", 0.0, np.inf)
     offsets_ = validation.query_offsets(offsets, exposure_.size)
-    validation.choice(kind, "kind", KINDS)
+    validation.choice(kind, "kind", validation.Disparity)
     validation.within_limits(exposure_, "exposure", offsets_)
     validation.within_limits(merit_, "merit", offsets_)
     return (_squared if kind == "squared" else _absolute)(exposure_, merit_, offsets_)
@@ -211,8 +208,8 @@ def disparity_gradient(
     >>> bool(gradient[0] > 0 > gradient[1])
     True
     """
-    validation.choice(method, "method", registry.METHODS)
-    validation.choice(kind, "kind", KINDS)
+    validation.choice(method, "method", validation.Method)
+    validation.choice(kind, "kind", validation.Disparity)
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
     merit_ = validation.of_documents(merit, "merit", scores_, offsets_)

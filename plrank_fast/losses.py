@@ -33,8 +33,6 @@ exceptions. ``exposure_matching`` has the errors of ``exposure``.
 
 from __future__ import annotations
 
-from typing import get_args
-
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -51,8 +49,6 @@ __all__ = [
 LossAndGradient = tuple[FloatArray, FloatArray]
 
 POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
-TIES = get_args(validation.LabelTies)
-TRUNCATIONS = get_args(validation.Truncation)
 
 
 @validation.hinted
@@ -102,7 +98,7 @@ def pointwise(
     >>> losses.pointwise([0.5, 2.0], [1.0, 1.0])
     (array([1.25]), array([-1.,  2.]))
     """
-    validation.choice(kind, "kind", tuple(POINTWISE_KINDS))
+    validation.choice(kind, "kind", validation.Pointwise)
     chances = kind == "logistic"
     return _losses.evaluate(
         POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out, not_negative=chances, at_most_one=chances
@@ -233,7 +229,7 @@ def list_mle(
     >>> bool(same[1] != same[2])
     True
     """
-    validation.choice(ties, "ties", TIES)
+    validation.choice(ties, "ties", validation.LabelTies)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return _losses.evaluate(
@@ -364,9 +360,10 @@ def lambda_rank(
     >>> bool(gradient[1] < 0 < gradient[2])
     True
     """
+    of_pairs = validation.choice(truncation, "truncation", validation.Truncation) == "pairs"
     return _losses.evaluate(
         "lambda_loss", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope"), gains=gains,
-        cutoff=cutoff, discounts_past_cutoff=validation.choice(truncation, "truncation", TRUNCATIONS) == "pairs",
+        cutoff=cutoff, discounts_past_cutoff=of_pairs,
     )  # fmt: skip
 
 

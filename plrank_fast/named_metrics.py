@@ -103,7 +103,7 @@ def check_metric(
     metric: Any, *, method: str = AUTO, rank_weights: Any = None, max_label: float | None = None, hessian: bool = False
 ) -> MetricName:
     """Return the name of a metric, after a check that the other options go with it."""
-    name: MetricName = validation.choice(metric, "metric", METRICS)
+    name: MetricName = validation.choice(metric, "metric", MetricName)
     validation.goes_with(rank_weights, "rank_weights", name in WITH_GAINS, "metric='ndcg' or 'dcg'")
     validation.goes_with(max_label, "max_label", name == "err", "metric='err'")
     exact = name in SUMS_OVER_RANKS or method in (AUTO, "exact", EXACT)

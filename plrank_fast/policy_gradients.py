@@ -11,7 +11,6 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.sampled import log_prob_gradient
-from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
@@ -229,7 +228,7 @@ def drawn_blocks(
     offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
     ranks = validation.ranks_that_count(cutoff, longest)
-    validation.choice(sampler, "sampler", SAMPLER_NAMES)
+    validation.choice(sampler, "sampler", validation.Sampler)
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
     validation.threads(n_threads)
     validation.count(first_query, "first_query", 0)

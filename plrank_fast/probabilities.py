@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, get_args, overload
+from typing import Literal, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,6 @@ from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
-METHODS = get_args(validation.ExpectationMethod)
 RTOL_OF_EXPOSURE = 1e-9
 
 
@@ -100,11 +99,11 @@ def expected_metric(
         return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False, stop=stop
         )
-    validation.choice(method, "method", METHODS)
+    validation.choice(method, "method", validation.ExpectationMethod)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
     validation.goes_with(stop, "stop", method == "exact", "method='exact'")
     validation.relative_tolerance(rtol)
-    validation.choice(noise, "noise", _exact.NOISE_NAMES)
+    validation.choice(noise, "noise", validation.Noise)
     sigma = validation.factor(sigma, "sigma")
     only = noise == "gumbel" and sigma == 1.0
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")

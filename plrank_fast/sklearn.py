@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.named_metrics import METRICS, WITH_GAINS, LabelledMetric, labelled_metric
+from plrank_fast.named_metrics import WITH_GAINS, LabelledMetric, labelled_metric
 from plrank_fast.rank_weights import gains
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
@@ -21,7 +21,6 @@ checks = import_extra("sklearn.utils.validation", "sklearn")
 exceptions = import_extra("sklearn.exceptions", "sklearn")
 optimize = import_extra("scipy.optimize", "sklearn")
 
-GAINS = get_args(validation.Gain)
 RTOL = 1e-9  # the line search compares values that differ little
 LONGEST_WITHOUT_QID = 200  # documents that count as one query without a warning
 METADATA_ROUTING = (
@@ -288,8 +287,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
     def _of_labels(self, y: ArrayLike, order: IntArray, offsets: IntArray, normalize: bool) -> LabelledMetric:
         """Return the metric of labels, sorted by query; NDCG needs labels of at least 0."""
-        metric: validation.MetricName = validation.choice(self.metric, "metric", METRICS)
-        linear = validation.choice(self.gain, "gain", GAINS) == "linear"
+        metric: validation.MetricName = validation.choice(self.metric, "metric", validation.MetricName)
+        linear = validation.choice(self.gain, "gain", validation.Gain) == "linear"
         labels = validation.one_entry_each(validation.real_array(y, "y"), "y", order.size, "documents")
         if metric in WITH_GAINS and (normalize or not linear):
             validation.within(labels, "y", 0.0, np.inf, ": NDCG is a share of the ideal DCG" if linear else "")

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, get_args
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
-from plrank_fast._methods.registry import AUTO, EXACT, METHODS, resolve_method
+from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import LARGEST_LABEL, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
 
 GRADES = ": with gain='exponential' it holds grades; pass gain='linear' for gains"
-REDUCTIONS = get_args(validation.Reduction)
-GAINS = get_args(validation.Gain)
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "cutoff": lambda cutoff: None if cutoff is None else validation.ranks_that_count(cutoff),
-    "gain": lambda gain: validation.choice(gain, "gain", GAINS),
+    "gain": lambda gain: validation.choice(gain, "gain", validation.Gain),
     "normalize": lambda normalize: validation.flag(normalize, "normalize"),
-    "reduction": lambda reduction: validation.choice(reduction, "reduction", REDUCTIONS),
-    "method": lambda method: validation.choice(method, "method", METHODS),
+    "reduction": lambda reduction: validation.choice(reduction, "reduction", validation.Reduction),
+    "method": lambda method: validation.choice(method, "method", validation.Method),
     "n_samples": lambda n_samples: None if n_samples is None else validation.count(n_samples, "n_samples", 1),
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,

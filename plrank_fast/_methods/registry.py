@@ -43,6 +43,6 @@ ESTIMATORS = {name: Method.of(name) for name in METHODS if name not in (AUTO, *S
 
 def resolve_method(method: str, offsets: IntArray, cutoff: int) -> validation.Method:
     """Return the name of the estimator ``method``; the cost model chooses "auto" for a batch with these offsets."""
-    validation.choice(method, "method", METHODS)
+    validation.choice(method, "method", validation.Method)
     name: Any = choose_method(offsets, cutoff) if method == AUTO else SHORT_NAMES.get(method, method)
     return name

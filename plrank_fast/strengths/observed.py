@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable, Sequence
 from contextlib import suppress
 from numbers import Integral, Number
-from typing import Any, NamedTuple, get_args
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -63,7 +63,7 @@ def read(
     order, distinct = np.lexsort((entries, observed.ranking)), np.ones(entries.size, dtype=bool)
     distinct[order[1:]] = (np.diff(entries[order]) != 0) | (np.diff(observed.ranking[order]) != 0)
     validation.each(distinct, entries, "items of rankings", "be distinct within a ranking")
-    if validation.choice(unranked, "unranked", get_args(validation.Unranked)) == "last":
+    if validation.choice(unranked, "unranked", validation.Unranked) == "last":
         observed = _with_the_rest(observed, len(known))
     return known, observed
 

@@ -7,7 +7,7 @@ import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import wraps
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from plrank_fast._core.runtime import calls as _calls
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Choice = TypeVar("Choice", bound=str)
 
 LARGEST_MAGNITUDE: float = _magnitudes.LARGEST_MAGNITUDE
 SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
@@ -205,13 +204,14 @@ def threads(n_threads: Any) -> int | None:
     return max(-(2**30), min(number, 2**30))
 
 
-def choice(value: Any, name: str, choices: Sequence[Choice]) -> Choice:
-    """Return ``value`` if it is one of ``choices``."""
+def choice(value: Any, name: str, choices: Any) -> Any:
+    """Return ``value`` if it is one of ``choices``: names, or a type of ``choices.py``."""
+    choices = get_args(choices) or choices
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name} must be one of {listed}, got {shown(value)}")
-    return value  # type: ignore[return-value]
+    return value
 
 
 def factor(value: Any, name: str) -> float:

@@ -30,7 +30,6 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 
 cdef dict NORMALISATIONS = {"query": False, "dataset": True}
-NORMALISATION_NAMES = tuple(NORMALISATIONS)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
