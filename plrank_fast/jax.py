@@ -175,8 +175,7 @@ def _numbers(values: Any, name: str) -> Any:
     """Return a JAX array from anything that holds real numbers."""
     if isinstance(values, jax.Array):
         return values
-    array = validation.as_array(values, name)
-    validation.of_type(array.dtype.kind in "biuf", name, "of real numbers", f"dtype {array.dtype}")
+    array = validation.numbers(values, name)
     if array.dtype.kind in "iu":  # of 64 bits in 32, they would wrap around
         limits = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
         validation.each((array >= limits.min) & (array <= limits.max), array, name, f"fit {limits.dtype}")

@@ -371,10 +371,8 @@ def _constant(value: Any, name: str) -> Any:
         return _dense(value, name)
     if torch.compiler.is_compiling():
         return torch.as_tensor(value)
-    if name == "offsets":
-        return torch.from_numpy(validation.integer_array(value, name))
-    array = validation.as_array(value, name) if name == "mask" else validation.real_array(value, name, ndim=None)
-    return torch.from_numpy(np.require(array, requirements="W"))
+    array = validation.numbers(value, name)
+    return torch.from_numpy(np.require(array, np.float64 if array.dtype.kind == "f" else None, "W"))
 
 
 def _floating(scores: Any) -> Any:

@@ -169,6 +169,13 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         raise kind(message) from error
 
 
+def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
+    """Return an array of real numbers or truths, whose values are checked by whoever computes with them."""
+    array = as_array(values, name)
+    require(array.dtype.kind in "biuf", f"{name} must hold real numbers, got dtype {array.dtype}", TypeError)
+    return array
+
+
 def unmasked(values: Any, name: str) -> Any:
     """Return ``values`` unless it is a masked array: NumPy's conversions would unmask its hidden values."""
     if isinstance(values, np.ma.MaskedArray):

@@ -1,13 +1,14 @@
-"""The loss for PyTorch: value and gradient of the library's own functions, in every shape, dtype and setting."""
+"""The loss in PyTorch alone: operators, compilation, copies of devices, workers; and batches of queries."""
 
 import functools
+import inspect
 import pickle
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
-import plrank_fast as plr
+from frameworks import DCG, LABELS, LENGTHS, N_DOCS, OFFSETS, SCORES, padded
 
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
 
@@ -15,133 +16,14 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from plrank_fast import torch as adapter  # noqa: E402
 from plrank_fast._adapters import device_copies  # noqa: E402
-from plrank_fast._methods.registry import ESTIMATORS  # noqa: E402
 from plrank_fast.torch import QueryBatchSampler  # noqa: E402
 
-DCG = {"gain": "linear", "normalize": False}  # of labels that are gains, as the library's functions have it
 PlackettLuceLoss = functools.partial(adapter.PlackettLuceLoss, **DCG)
 plackett_luce_loss = functools.partial(adapter.plackett_luce_loss, **DCG)
-
-OFFSETS = np.array([0, 4, 4, 9, 10, 16])  # an empty query and one of a single document among them
-LENGTHS = np.diff(OFFSETS)
-N_QUERIES, N_DOCS = LENGTHS.size, int(OFFSETS[-1])
-RNG = np.random.default_rng(5)
-SCORES = RNG.normal(size=N_DOCS)
-LABELS = RNG.integers(0, 4, size=N_DOCS).astype(float)
-LABELS[OFFSETS[4] :] = 0  # the last query has nothing relevant
-WEIGHTS = plr.dcg_weights(3)
 
 
 def leaf(values=SCORES, dtype=torch.float64):
     return torch.tensor(values, dtype=dtype, requires_grad=True)
-
-
-def test_value_and_gradient_are_minus_those_of_the_library():
-    """Mutants: the sign of the value, or of the gradient, turned; the gradient not divided by the number of queries."""
-    scores = leaf()
-    loss = PlackettLuceLoss(3, method="exact")(scores, LABELS, OFFSETS)
-    loss.backward()
-    expected = plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
-    assert loss.item() == pytest.approx(-expected.mean(), rel=1e-6)
-    gradient = plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
-    np.testing.assert_allclose(scores.grad.numpy(), -gradient / N_QUERIES, rtol=1e-14)
-
-
-@pytest.mark.parametrize("method", [name for name in ESTIMATORS if name != "pl_rank_exact"])
-def test_sampled_methods_have_the_bits_of_their_functions(method):
-    """Mutants: ``rng`` not handed on; ``n_samples`` fixed; the function of another name called."""
-    scores = leaf()
-    loss = plackett_luce_loss(
-        scores, LABELS, OFFSETS, cutoff=3, method=method, n_samples=7, rng=11, reduction="sum", first_query=2
-    )
-    loss.backward()
-    options = dict(offsets=OFFSETS, n_samples=7, rng=11, first_query=2)
-    gradient = getattr(plr, method)(SCORES, LABELS, WEIGHTS, **options)
-    assert (scores.grad.numpy() == -gradient).all()
-    value = plr.expected_metric(SCORES, LABELS, WEIGHTS, method="sample", **options).sum()
-    assert loss.item() == pytest.approx(-value, rel=1e-14)
-
-
-# --- shapes
-
-
-def padded(values, filling, length=7, gap=False):
-    """Rows of the ragged values, (n_queries, length), and where they stand; ``gap`` leaves places in between."""
-    rows, mask = np.full((N_QUERIES, length), filling), np.zeros((N_QUERIES, length), dtype=bool)
-    for query, n_docs in enumerate(LENGTHS):
-        places = np.arange(length)[length - n_docs :] if gap and query % 2 else np.arange(n_docs)
-        mask[query, places] = True
-        rows[query, places] = values[OFFSETS[query] : OFFSETS[query + 1]]
-    return rows, mask
-
-
-@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
-@pytest.mark.parametrize("gap", [False, True])
-def test_padded_has_the_bits_of_ragged(method, gap):
-    """Whatever stands in the padding. Mutants: the mask inverted; padding counted into the lengths; the upstream
-    gradient of query 0 taken for all (with reduction "none"); a read-only mask not copied, of which PyTorch warns."""
-    loss = PlackettLuceLoss(3, method=method, reduction="none")
-    rows, mask = padded(SCORES, np.nan, gap=gap)
-    mask.flags.writeable = False
-    labels, _ = padded(LABELS, np.inf, gap=gap)
-    flat, table = leaf(), leaf(rows)
-    upstream = torch.arange(1.0, N_QUERIES + 1, dtype=torch.float64)
-    ragged = loss(flat, torch.tensor(LABELS), torch.tensor(OFFSETS), rng=1)
-    ragged.backward(upstream)
-    rectangular = loss(table, torch.tensor(labels), mask=mask, rng=1)
-    rectangular.backward(upstream)
-    assert (ragged == rectangular).all()
-    assert (table.grad.numpy()[mask] == flat.grad.numpy()).all()
-    assert (table.grad.numpy()[~mask] == 0.0).all()
-    queries = np.repeat(np.arange(N_QUERIES), LENGTHS)
-    loss.reduction, scores = "sum", leaf()
-    loss(scores, LABELS, OFFSETS, rng=1).backward()
-    np.testing.assert_allclose(flat.grad.numpy(), scores.grad.numpy() * (queries + 1), rtol=1e-14)
-
-
-def test_columns_and_rows_without_padding():
-    """Mutants: a column taken for rows of one document each, whose gradients are zero, or whose upstream gradients are
-    of queries."""
-    loss, weights = PlackettLuceLoss(3, method="exact"), torch.arange(N_QUERIES) + 1.0
-    column, flat = leaf(SCORES[:, np.newaxis]), leaf()
-    for scores in (column, flat):
-        plackett_luce_loss(scores, LABELS, OFFSETS, cutoff=3, reduction="none").backward(weights)
-    assert (column.grad[:, 0] == flat.grad).all()
-    column, flat = leaf(SCORES[:, np.newaxis]), leaf()
-    assert loss(column, LABELS[:, np.newaxis]) == loss(flat, LABELS)  # a single query
-    rows = leaf(SCORES.reshape(4, 4))
-    loss(rows, LABELS.reshape(4, 4)).backward()
-    flat = leaf()
-    loss(flat, LABELS, np.arange(0, 17, 4)).backward()
-    assert (rows.grad.reshape(-1) == flat.grad).all()
-
-
-def test_parts_of_a_batch_add_up_to_the_whole():
-    """Mutant: ``first_query`` not handed on."""
-    loss = PlackettLuceLoss(3, method="pl_rank_3", n_samples=3, reduction="sum")
-    whole, parts = leaf(), leaf()
-    labels = LABELS + np.arange(N_DOCS)
-    loss(whole, labels, OFFSETS, rng=0).backward()
-    loss(parts[:9], labels[:9], OFFSETS[:4], rng=0).backward()
-    loss(parts[9:], labels[9:], OFFSETS[3:] - 9, rng=0, first_query=3).backward()
-    assert (whole.grad == parts.grad).all()
-
-
-@pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
-def test_dtype_of_scores_is_kept(dtype):
-    """And computed in float64 from what the dtype holds. Mutant: bfloat16 sent through float16."""
-    scores = leaf(dtype=dtype)
-    with torch.no_grad():
-        scores[0] = 60_000.0 if dtype == torch.float16 else 100_000.0
-    loss = PlackettLuceLoss(3, method="exact")(scores, LABELS, OFFSETS)
-    loss.backward()
-    assert loss.dtype == dtype
-    assert scores.grad.dtype == dtype
-    held = scores.detach().to(torch.float64).numpy()
-    gradient = plr.pl_rank_exact(held, LABELS, WEIGHTS, offsets=OFFSETS)
-    np.testing.assert_allclose(
-        scores.grad.to(torch.float64).numpy(), -gradient / N_QUERIES, rtol=2 * torch.finfo(dtype).eps, atol=1e-7
-    )
 
 
 @pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
@@ -156,63 +38,37 @@ def test_tensors_of_a_cuda_device():
     assert (there.grad.cpu() == here.grad).all()
 
 
-# --- what is optimised
+@pytest.mark.parametrize("options", [
+    {"cutoff": 3, "metric": "dcg", "gain": "linear", "rank_weights": [1.0], "normalize": False, "reduction": "sum",
+     "method": "cmc", "n_samples": 7, "rtol": 1e-3, "n_threads": 2},
+    {"metric": "err", "max_label": 4.0},
+])  # fmt: skip
+def test_the_module_hands_on_its_options(options, monkeypatch):
+    """Mutants: an option dropped; another default than the function's."""
+    given, function = {}, inspect.signature(adapter.plackett_luce_loss).parameters
+    for name, each in inspect.signature(adapter.PlackettLuceLoss).parameters.items():
+        assert each.default == function[name].default
+    monkeypatch.setattr(adapter, "plackett_luce_loss", lambda *_, **others: given.update(others))
+    loss = adapter.PlackettLuceLoss(**options)
+    loss(leaf(), LABELS, weight=3, rng=5, first_query=2)
+    assert (options | {"weight": 3, "rng": 5, "first_query": 2}).items() <= given.items()
+    assert ("rank_weights given" if "rank_weights" in options else "metric='err', cutoff=10") in repr(loss)
 
 
-def test_reductions_and_weights():
-    """Mutants: the weighted mean divided by the number of queries; weights squared."""
-    values = -plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
-    weight = np.array([2.0, 1.0, 0.0, 1.0, 4.0])
-    for reduction, expected in {
-        "none": values * weight, "sum": (values * weight).sum(), "mean": (values * weight).sum() / weight.sum(),
-    }.items():  # fmt: skip
-        loss = PlackettLuceLoss(3, method="exact", reduction=reduction)
-        result = loss(leaf(), LABELS, OFFSETS, weight=torch.tensor(weight)).detach().numpy()
-        np.testing.assert_allclose(result, expected, rtol=1e-6)
-    assert plackett_luce_loss(leaf(), LABELS, OFFSETS, weight=np.zeros(N_QUERIES)).item() == 0.0
-
-
-def test_normalised_to_expected_ndcg():
-    """Nothing relevant: value 0, gradient 0. Mutants: divided by the ideal of the whole batch; weights taken to
-    descend."""
-    worth = plr.gains(LABELS)
-    for weights in WEIGHTS, WEIGHTS[[1, 2, 0]]:
-        scores = leaf()
-        options = {"method": "exact", "gain": "exponential", "normalize": True, "reduction": "none"}
-        values = PlackettLuceLoss(rank_weights=weights, **options)(scores, LABELS, OFFSETS)
-        values.sum().backward()
-        ideal = plr.ideal_dcg(worth, weights, offsets=OFFSETS)
-        expected = plr.expected_metric(SCORES, worth, weights, offsets=OFFSETS)
-        share = np.divide(expected, ideal, out=np.zeros(N_QUERIES), where=ideal > 0)
-        assert (ideal == 0).any()
-        np.testing.assert_allclose(values.detach().numpy(), -share, rtol=1e-6)
-        assert (scores.grad[OFFSETS[4] :] == 0.0).all()
-
-
-def test_other_metrics_by_rank_weights():
-    """Mutants: ``cutoff`` cuts the weights given; a weight for each rank of the cutoff, beyond the longest list; the
-    first query's for all."""
-    for weights in (plr.precision_weights(5), RNG.random((N_QUERIES, 4))):
-        loss = PlackettLuceLoss(2, rank_weights=torch.tensor(weights), method="exact")
-        expected = plr.expected_metric(SCORES, LABELS, weights, offsets=OFFSETS).mean()
-        assert loss(leaf(), LABELS, OFFSETS).item() == pytest.approx(-expected, rel=1e-6)
-    assert "rank_weights given, method='exact'" in repr(loss)
-    every = plr.expected_metric(SCORES, LABELS, plr.dcg_weights(6), offsets=OFFSETS).mean()
-    for cutoff in (None, 10**15):
-        loss = PlackettLuceLoss(cutoff, method="exact")(leaf(), LABELS, OFFSETS)
-        assert loss.item() == pytest.approx(-every, rel=1e-6)
+@pytest.mark.parametrize(
+    ("error", "message", "scores", "relevance", "options"),
+    [
+        (TypeError, "scores must be a floating point tensor, got ndarray", SCORES, LABELS, {}),
+        (TypeError, "relevance must not require a gradient", leaf(), leaf(LABELS), {}),
+        (ValueError, "rng must be at least 0", leaf(), LABELS, {"method": "cmc", "rng": -1}),
+    ],
+)  # fmt: skip
+def test_errors_of_pytorch(error, message, scores, relevance, options):
+    with pytest.raises(error, match=message):
+        plackett_luce_loss(scores, relevance, **options)
 
 
 # --- autograd
-
-
-@pytest.mark.parametrize("reduction", ["mean", "none"])
-def test_gradcheck(reduction):
-    """Finite differences of the value. Mutant: the upstream gradient not multiplied in."""
-    options = dict(cutoff=3, method="exact", rtol=1e-10, normalize=True, weight=np.arange(1.0, 6.0))
-    assert torch.autograd.gradcheck(
-        lambda scores: plackett_luce_loss(scores * 0.7, LABELS, OFFSETS, reduction=reduction, **options) * 3, (leaf(),)
-    )
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
@@ -317,68 +173,6 @@ def operators():
 def test_operators(name, arguments):
     """By PyTorch's own check. Mutants: the shapes of rows for a mask; float64 promised for float32."""
     torch.library.opcheck(getattr(torch.ops.plrank_fast, name).default, arguments)
-
-
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-def test_function_transforms():
-    """``grad`` with tensors made inside, ``vmap`` over rows, each within the other. Mutants: the first row's relevance
-    taken for all; no rule for ``vmap``."""
-    rows, labels, mask = padded_tensors()
-
-    def loss(scores, labels, mask):
-        return plackett_luce_loss(scores, labels * torch.ones_like(scores), mask=mask, cutoff=3, method="exact")
-
-    whole = rows.clone().requires_grad_()
-    plackett_luce_loss(whole, labels, mask=mask, cutoff=3, method="exact", reduction="sum").backward()
-    of_each = torch.vmap(torch.func.grad(loss))(rows, labels, mask)
-    of_sum = torch.func.grad(lambda rows: torch.vmap(loss)(rows, labels, mask).sum())(rows)
-    assert (of_each == whole.grad).all()
-    assert (of_sum == whole.grad).all()
-    jacobian = torch.func.jacrev(lambda scores: plackett_luce_loss(scores, labels, mask=mask, reduction="none"))(rows)
-    assert (
-        jacobian.sum(0) == torch.func.grad(lambda s: plackett_luce_loss(s, labels, mask=mask, reduction="sum"))(rows)
-    ).all()
-    hessian = torch.func.jacrev(torch.func.grad(loss))(rows[0], labels[0], mask[0])
-    expected = [
-        plr.pl_rank_exact_hvp(rows[0][mask[0]].numpy(), labels[0][mask[0]].numpy(), plr.dcg_weights(3), one)
-        for one in np.eye(int(mask[0].sum()))
-    ]
-    np.testing.assert_allclose(-hessian[mask[0]][:, mask[0]], expected, rtol=0, atol=1e-10)
-
-
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")
-@pytest.mark.parametrize("layout", ["a query", "offsets", "rows"])
-@pytest.mark.parametrize("reduction", ["none", "mean"])
-def test_forward_mode(layout, reduction):
-    """Slopes of the loss, and second derivatives in each order of the modes, against reverse mode alone.
-
-    Mutants: slopes of queries added up; a constant gradient in ``jvp``; the direction in place of the product;
-    no refusal of ``jvp`` within ``jvp``, whose result lacks a term.
-    """
-    rows, labels, mask = padded_tensors()
-    scores, relevance, batch = torch.tensor(SCORES), torch.tensor(LABELS), {}
-    if layout == "rows":
-        scores, relevance, batch = rows, labels, {"mask": mask}
-    elif layout == "offsets":
-        batch = {"offsets": torch.tensor(OFFSETS)}
-    change = torch.tensor(np.random.default_rng(0).normal(size=scores.shape))
-
-    def loss(x):
-        losses = plackett_luce_loss(x, relevance, cutoff=3, method="exact", reduction=reduction, **batch)
-        return (losses * torch.arange(1.0, 1.0 + losses.numel())).sum() if reduction == "none" else losses
-
-    func = torch.func
-    slope = func.jvp(loss, (scores,), (change,))[1]
-    torch.testing.assert_close(slope, (func.grad(loss)(scores) * change).sum(), rtol=0, atol=1e-12)
-    best = func.jacrev(func.jacrev(loss))(scores)
-    assert best.abs().max() > 0.001
-    for hessian in (func.hessian(loss), func.jacrev(func.jacfwd(loss))):
-        torch.testing.assert_close(hessian(scores), best, rtol=0, atol=1e-12)
-    for third in (func.jacfwd(func.jacfwd(loss)), func.jacfwd(func.hessian(loss)), func.jacrev(func.hessian(loss))):
-        with pytest.raises(RuntimeError, match="cannot be differentiated"):
-            third(scores)
-    sampled = func.jvp(lambda x: plackett_luce_loss(x, relevance, method="cmc", rng=1, **batch), (scores,), (change,))
-    assert sampled[1] != 0
 
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
@@ -515,46 +309,6 @@ def test_workers_of_a_data_loader(context):
 
 
 # --- errors
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments", "options"),
-    [
-        (TypeError, "scores must be a floating point tensor, got ndarray", (SCORES, LABELS), {}),
-        (TypeError, "scores must be a floating point tensor, got torch.int64", (torch.arange(16), LABELS), {}),
-        (ValueError, "scores must have shape", (torch.zeros(2, 2, 2), LABELS), {}),
-        (ValueError, "scores must have shape .* with offsets", (torch.zeros(4, 4), LABELS, OFFSETS), {}),
-        (ValueError, "relevance must have the shape of scores", (leaf(), LABELS[1:]), {}),
-        (TypeError, "relevance must not require a gradient", (leaf(), leaf(LABELS)), {}),
-        (ValueError, "relevance must be from 0 to 200", (leaf(), -LABELS), {"gain": "exponential"}),
-        (ValueError, "offsets must start with 0 and end with", (leaf(), LABELS, [0, 3]), {}),
-        (TypeError, "mask must hold booleans", (leaf(), LABELS), {"mask": np.ones(N_DOCS)}),
-        (ValueError, "mask must have the shape", (leaf(), LABELS), {"mask": np.ones(3, dtype=bool)}),
-        (ValueError, "offsets only goes with mask=None", (leaf(), LABELS, OFFSETS),
-         {"mask": np.ones(N_DOCS, dtype=bool)}),
-        (ValueError, "weight must have one entry", (leaf(), LABELS, OFFSETS), {"weight": [1.0]}),
-        (ValueError, "weight must be at least 0", (leaf(), LABELS, OFFSETS), {"weight": [1.0, -1.0, 1.0, 1.0, 1.0]}),
-        (ValueError, "method must be one of", (leaf(), LABELS), {"method": "best"}),
-        (ValueError, "reduction must be one of", (leaf(), LABELS), {"reduction": "batchmean"}),
-        (ValueError, "gain must be one of", (leaf(), LABELS), {"gain": "log"}),
-        (TypeError, "normalize must be True or False", (leaf(), LABELS), {"normalize": "query"}),
-        (ValueError, "relevance must be at least 0, .*: NDCG is a share", (leaf(), LABELS - 1e-9), {"normalize": True}),
-        (ValueError, "rank_weights must be at least 0, .*: NDCG is a share", (leaf(), LABELS),
-         {"normalize": True, "rank_weights": [1.0, -1.0]}),
-        (ValueError, "n_samples must be at least 1", (leaf(), LABELS), {"n_samples": 0}),
-        (ValueError, "rng must be at least 0", (leaf(), LABELS), {"method": "cmc", "rng": -1}),
-        (TypeError, "relevance must not be a masked array", (leaf(), np.ma.array(LABELS, mask=LABELS > 2)), {}),
-        (TypeError, "mask must not be a masked array", (leaf(), LABELS), {"mask": np.ma.array(LABELS > 0)}),
-        (ValueError, "cutoff must be at least 0", (leaf(), LABELS), {"cutoff": -1}),
-        (TypeError, r"argument 'qid': pass offsets=offsets_from_qid\(qid\)", (leaf(), LABELS), {"qid": OFFSETS}),
-        (TypeError, r"argument 'group': pass offsets=offsets_from_group\(", (leaf(), LABELS), {"group": OFFSETS}),
-        (TypeError, "argument 'k': pass cutoff=k", (leaf(), LABELS), {"k": 5}),
-        (TypeError, "argument 'colour'$", (leaf(), LABELS), {"colour": 5}),
-    ],
-)  # fmt: skip
-def test_errors_name_the_argument(error, message, arguments, options):
-    with pytest.raises(error, match=message):
-        plackett_luce_loss(*arguments, **options)
 
 
 def test_a_batch_without_offsets_warns():
@@ -700,17 +454,3 @@ def test_blocks_grow(gpu):
         assert torch.equal(PlackettLuceLoss(4, method="exact")(scores, torch.arange(n_items)), plain)
         assert events.count("block") == blocks, n_items
         far.clear()
-
-
-def test_default_is_ndcg_at_10_of_grades():
-    """Mutants: linear gains, DCG, or all ranks by default."""
-    labels, scores, offsets = np.tile(LABELS, 2), np.tile(SCORES, 2).astype(np.float32), [0, 2 * N_DOCS - 2, 2 * N_DOCS]
-    labels[-2:] = 1.0, 2.0
-    relevance, weights = plr.gains(labels), plr.dcg_weights(10)
-    ideal = plr.dcg(relevance, relevance, weights, offsets=offsets)
-    expected = plr.expected_metric(scores, relevance, weights, offsets=offsets) / ideal
-    for loss in (adapter.PlackettLuceLoss(), adapter.plackett_luce_loss):
-        value = loss(torch.tensor(scores), labels, offsets)
-        assert value.item() == pytest.approx(-expected.mean(), rel=1e-5)
-    with pytest.raises(ValueError, match=r"relevance must be from 0 to 200, .*pass gain='linear' for gains"):
-        adapter.plackett_luce_loss(leaf(), -LABELS - 1.0)

@@ -1,0 +1,283 @@
+"""The loss for PyTorch and for JAX: value and derivatives of the library's own functions, in every shape."""
+
+import functools
+import itertools
+
+import numpy as np
+import pytest
+
+import plrank_fast as plr
+from frameworks import (
+    DCG,
+    EXACT,
+    LABELS,
+    N_DOCS,
+    N_QUERIES,
+    OFFSETS,
+    QUERY,
+    RNG,
+    SCORES,
+    UPSTREAM,
+    WEIGHTS,
+    Jax,
+    Torch,
+    padded,
+)
+from plrank_fast._methods.registry import ESTIMATORS
+
+# JAX runs threads, of which a fork elsewhere in the test session knows nothing
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*fork.*"),
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
+]
+
+
+@pytest.fixture(params=[Torch, Jax], ids=["PyTorch", "JAX"])
+def library(request):
+    return request.param()
+
+
+def evaluate(library, scores=SCORES, relevance=LABELS, upstream=1.0, **options):
+    """Value and gradient of the loss, in NumPy."""
+    scores = np.asarray(scores, dtype=library.dtype)
+    results = library.value_and_vjp(
+        lambda x: library.adapter.plackett_luce_loss(x, relevance, **options), scores, upstream
+    )
+    return [np.asarray(each) for each in results]
+
+
+def near(library, *pairs):
+    for got, expected in pairs:
+        np.testing.assert_allclose(got, expected, rtol=max(1e-6, library.near), atol=1e-7)
+
+
+# --- values and gradients
+
+
+@pytest.mark.parametrize("reduction", ["none", "sum", "mean"])
+@pytest.mark.parametrize("weight", [None, np.array([2.0, 1.0, 0.0, 1.0, 4.0]), np.zeros(N_QUERIES)])
+def test_reductions_and_weights(library, reduction, weight):
+    """Mutants: the sign of the value, or of the gradient, turned; either not divided by the number of queries; the
+    weighted mean divided by that; weights squared; the upstream gradient left out, or that of another query."""
+    of_queries = np.ones(N_QUERIES) if weight is None else weight
+    shares = of_queries / (of_queries.sum() or 1.0) if reduction == "mean" else of_queries
+    upstream = UPSTREAM if reduction == "none" else np.full(N_QUERIES, 3.0)
+    values = -shares * plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
+    gradient = -plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS) * (shares * upstream)[QUERY]
+    options = {"offsets": OFFSETS, "weight": weight, "reduction": reduction, **EXACT}
+    got = evaluate(library, upstream=upstream if reduction == "none" else 3.0, **options)
+    near(library, (got[0], values if reduction == "none" else values.sum()), (got[1], gradient))
+
+
+@pytest.mark.parametrize("method", [name for name in ESTIMATORS if name != "pl_rank_exact"])
+@pytest.mark.parametrize("seed", [11, 2**40 + 7])
+def test_sampled_methods_have_the_bits_of_their_functions(library, method, seed):
+    """Mutants: the seed not handed on, or only its lower word; ``n_samples`` fixed; the function of another name; one
+    of the options for random streams dropped."""
+    options = dict(offsets=OFFSETS, n_samples=7, first_query=2)
+    value, gradient = evaluate(
+        library, cutoff=3, method=method, reduction="sum", **DCG, **options, **{library.rng: seed}
+    )
+    rng = np.random.SeedSequence([seed]) if library.rng == "rng" else seed
+    expected = getattr(plr, method)(SCORES, LABELS, WEIGHTS, rng=rng, **options)
+    np.testing.assert_array_equal(gradient, -expected.astype(library.dtype))
+    values = plr.expected_metric(SCORES, LABELS, WEIGHTS, method="sample", rng=rng, **options)
+    assert value == pytest.approx(-values.sum(), rel=library.near)
+
+
+@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
+def test_shapes_have_the_bits_of_the_ragged_batch(library, method):
+    """Padded rows, whatever stands in the padding; a column; rows without padding; parts of a batch.
+
+    Mutants: the mask inverted; padding counted into the lengths; the upstream gradient of query 0 taken for all; a
+    read-only mask not copied, of which PyTorch warns; a column taken for rows of one document each, whose gradients are
+    zero, or whose upstream gradients are of queries.
+    """
+    options = {"reduction": "none", **EXACT, "method": method, library.rng: 3}
+    value, gradient = evaluate(library, upstream=UPSTREAM, offsets=OFFSETS, **options)
+    (rows, mask), (labels, _) = padded(SCORES, np.nan), padded(LABELS, np.inf)
+    mask.flags.writeable = False
+    of_rows = evaluate(library, rows, labels, UPSTREAM, mask=mask, **options)
+    column = evaluate(library, SCORES[:, np.newaxis], LABELS, UPSTREAM, offsets=OFFSETS, **options)
+    np.testing.assert_array_equal([of_rows[0], column[0]], [value, value])
+    np.testing.assert_array_equal([of_rows[1][mask], column[1][:, 0]], [gradient, gradient])
+    assert (of_rows[1][~mask] == 0.0).all()
+    plain = evaluate(library, upstream=np.ones(N_QUERIES), offsets=OFFSETS, **options)[1]
+    np.testing.assert_allclose(gradient, plain * UPSTREAM[QUERY], rtol=library.near)
+    square = evaluate(library, SCORES.reshape(4, 4), LABELS.reshape(4, 4), np.ones(4), **options)
+    flat = evaluate(library, upstream=np.ones(4), offsets=np.arange(0, 17, 4), **options)
+    np.testing.assert_array_equal(square[0], flat[0])
+    np.testing.assert_array_equal(square[1].reshape(-1), flat[1])
+    part = slice(9, None)
+    last = evaluate(library, SCORES[part], LABELS[part], np.ones(2), offsets=[0, 1, 7], first_query=3, **options)
+    np.testing.assert_array_equal(last[1], plain[part])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32"])
+def test_dtype_of_scores_is_kept(library, dtype):
+    """And computed in float64 from what the dtype holds. Mutant: bfloat16 sent through float16."""
+    scores = np.array([60_000.0 if dtype == "float16" else 100_000.0, *SCORES[1:]])
+    scores, loss = library.array(scores, dtype), functools.partial(library.adapter.plackett_luce_loss, **EXACT)
+    value, gradient = library.value_and_vjp(lambda x: loss(x, LABELS, OFFSETS), scores, 1.0)
+    assert value.dtype == gradient.dtype == scores.dtype
+    held, gradient = (np.asarray(library.array(each, "float32"), dtype=np.float64) for each in (scores, gradient))
+    exact = -plr.pl_rank_exact(held, LABELS, WEIGHTS, offsets=OFFSETS) / N_QUERIES
+    rtol = {"float16": 2e-3, "bfloat16": 2e-2, "float32": 1e-6}[dtype]
+    np.testing.assert_allclose(gradient, exact, rtol=rtol, atol=1e-6)
+
+
+# --- what is optimised
+
+
+def test_normalised_to_expected_ndcg(library):
+    """Nothing relevant: value 0, gradient 0. Mutants: divided by the ideal of the whole batch; weights taken to
+    descend; ``cutoff`` cuts the weights given; the first query's for all."""
+    gains = plr.gains(LABELS)
+    for weights in (WEIGHTS, WEIGHTS[[1, 2, 0]], RNG.random((N_QUERIES, 4))):
+        ideal = plr.ideal_dcg(gains, weights, offsets=OFFSETS)
+        metric = plr.expected_metric(SCORES, gains, weights, offsets=OFFSETS)
+        share = np.divide(metric, ideal, out=np.zeros(N_QUERIES), where=ideal > 0)
+        options = {"offsets": OFFSETS, "rank_weights": weights, "cutoff": 2, "method": "exact", "reduction": "none"}
+        value, gradient = evaluate(library, upstream=UPSTREAM, **options)
+        near(library, (value, -share), (evaluate(library, upstream=UPSTREAM, **options | DCG)[0],
+                                        -plr.expected_metric(SCORES, LABELS, weights, offsets=OFFSETS)))  # fmt: skip
+        assert (ideal == 0).any()
+        assert (gradient[OFFSETS[4] :] == 0.0).all()
+    every = plr.expected_metric(SCORES, LABELS, plr.dcg_weights(6), offsets=OFFSETS).mean()
+    for cutoff in (None, 10**15):  # mutant: a weight for each rank of the cutoff, beyond the longest list
+        near(library, (evaluate(library, offsets=OFFSETS, **EXACT | {"cutoff": cutoff})[0], -every))
+
+
+def test_default_is_ndcg_at_10_of_grades(library):
+    """Mutants: linear gains, DCG, or all ranks by default."""
+    labels, scores, offsets = np.tile(LABELS, 2), np.tile(SCORES, 2), [0, 2 * N_DOCS - 2, 2 * N_DOCS]
+    labels[-2:] = 1.0, 2.0
+    gains, weights = plr.gains(labels), plr.dcg_weights(10)
+    share = plr.expected_metric(scores, gains, weights, offsets=offsets) / plr.dcg(
+        gains, gains, weights, offsets=offsets
+    )
+    near(library, (evaluate(library, scores, labels, offsets=offsets)[0], -share.mean()))
+
+
+# --- derivatives of higher order and in other modes
+
+
+@pytest.mark.parametrize("layout", ["a query", "offsets", "rows"])
+@pytest.mark.parametrize("reduction", ["none", "mean"])
+def test_forward_mode_and_second_derivatives(library, layout, reduction):
+    """Slopes of the losses, and products with the Hessian by all orders of modes.
+
+    Mutants: places of documents searched from the left; slopes of queries added up; a constant gradient in ``jvp``; the
+    direction in place of the product, or the product not transposed; weights of queries left out of it; tangents of
+    padding, which may be NaN, counted.
+    """
+    func, change = library.func, RNG.normal(size=N_DOCS)
+    offsets = np.array([0, N_DOCS]) if layout == "a query" else OFFSETS
+    n_queries, query = offsets.size - 1, np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+    weight, mask = np.arange(1.0, n_queries + 1), padded(SCORES, 0.0)[1]
+    inputs = [SCORES, LABELS, change] if layout != "rows" else [padded(x, np.nan)[0] for x in (SCORES, LABELS, change)]
+    scores, relevance, tangent = (library.array(np.asarray(each, dtype=library.dtype)) for each in inputs)
+    batch = {"offsets": {"offsets": library.array(offsets)}, "rows": {"mask": library.array(mask)}}.get(layout, {})
+    factors = np.arange(1.0, n_queries + 1) if reduction == "none" else np.ones(1)
+    shares = weight if reduction == "none" else weight / weight.sum()
+
+    def losses(x):
+        options = {"reduction": reduction, "weight": weight, **batch, **EXACT}
+        return library.adapter.plackett_luce_loss(x, relevance, **options)
+
+    def loss(x):
+        return (losses(x) * library.array(factors)).sum()
+
+    gradient = -shares[query] * plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=offsets)
+    slopes = np.bincount(query, gradient * change, n_queries)
+    _, got = func.jvp(losses, (scores,), (tangent,))
+    np.testing.assert_allclose(got, slopes if reduction == "none" else slopes.sum(), rtol=1e-4, atol=1e-5)
+    product = -(factors * shares)[query] * plr.pl_rank_exact_hvp(SCORES, LABELS, WEIGHTS, change, offsets=offsets)
+    places = mask.reshape(-1) if layout == "rows" else slice(None)
+    for outer, inner in itertools.product((func.jacrev, func.jacfwd), repeat=2):
+        if isinstance(library, Torch) and outer is inner is func.jacfwd:
+            with pytest.raises(RuntimeError, match="cannot be differentiated twice in forward mode"):
+                outer(inner(loss))(scores)
+            continue
+        hessian = np.asarray(outer(inner(loss))(scores)).reshape(2 * [int(np.prod(scores.shape))])
+        np.testing.assert_allclose(hessian[places][:, places] @ change, product, rtol=1e-4, atol=1e-5)
+    with pytest.raises((RuntimeError, TypeError), match="cannot be differentiated"):
+        func.jacrev(func.hessian(loss))(scores)
+
+
+def test_second_derivatives_that_are_refused(library):
+    """Rather than taken for zero: those of sampled methods. Mutant: no check of what is perturbed."""
+    with pytest.raises(Exception, match="second derivatives need method='exact', got 'pl_rank_cmc'"):
+        library.func.hessian(
+            lambda x: library.adapter.plackett_luce_loss(x, LABELS, OFFSETS, method="cmc", **DCG)
+        )(library.array(SCORES))  # fmt: skip
+
+
+def test_rows_by_vmap(library):
+    """Results are those of single calls. Mutants: every row gets the first one's mask, relevance or seed."""
+    rows, labels, mask = (library.array(each) for each in (padded(SCORES, 0.0)[0], *padded(LABELS, 0.0)))
+    rows, labels = (library.array(each, np.dtype(library.dtype).name) for each in (rows, labels))
+
+    def loss(scores, labels, mask):
+        return library.adapter.plackett_luce_loss(scores, labels, mask=mask, **EXACT)
+
+    func = library.func
+    of_each = func.vmap(func.grad(loss))(rows, labels, mask)
+    of_sum = func.grad(lambda rows: func.vmap(loss)(rows, labels, mask).sum())(rows)
+    for query in range(N_QUERIES):
+        alone = func.grad(loss)(rows[query], labels[query], mask[query])
+        np.testing.assert_array_equal(of_each[query], alone)
+        np.testing.assert_array_equal(of_sum[query], alone)
+
+
+# --- errors
+
+
+@pytest.mark.parametrize(
+    ("error", "message", "scores", "relevance", "options"),
+    [
+        (TypeError, "scores must be .*floating", np.arange(3), LABELS[:3], {}),
+        (ValueError, "scores must have shape", SCORES.reshape(2, 2, 4), LABELS, {}),
+        (ValueError, "scores must have shape .* with offsets", SCORES.reshape(4, 4), LABELS, {"offsets": OFFSETS}),
+        (ValueError, "scores must be finite, got nan at index 0", SCORES * np.nan, LABELS, {}),
+        (ValueError, "relevance must have the shape of scores", SCORES, LABELS[1:], {}),
+        (ValueError, "relevance must be from 0 to 200, .*pass gain='linear' for gains", SCORES, -LABELS, {}),
+        (ValueError, "relevance must be at least 0, .*: NDCG is a share", SCORES, LABELS - 1e-3, {"gain": "linear"}),
+        (TypeError, "relevance must not be a masked array", SCORES, np.ma.array(LABELS, mask=LABELS > 2), {}),
+        (ValueError, "offsets must start with 0 and end with", SCORES, LABELS, {"offsets": [0, 3]}),
+        (TypeError, "mask must hold booleans", SCORES, LABELS, {"mask": np.ones(N_DOCS)}),
+        (TypeError, "mask must not be a masked array", SCORES, LABELS, {"mask": np.ma.array(LABELS > 0)}),
+        (ValueError, "mask must have the shape", SCORES, LABELS, {"mask": np.ones(3, dtype=bool)}),
+        (ValueError, "offsets only goes with mask=None", SCORES, LABELS, {"offsets": OFFSETS, "mask": LABELS > 0}),
+        (ValueError, "weight must have one entry", SCORES, LABELS, {"offsets": OFFSETS, "weight": [1.0]}),
+        (ValueError, "weight must be at least 0", SCORES, LABELS, {"weight": [-1.0]}),
+        (ValueError, "rank_weights must be at least 0, .*: NDCG is a share", SCORES, LABELS,
+         {"rank_weights": [1.0, -1.0]}),
+        (TypeError, r"argument 'qid': pass offsets=offsets_from_qid\(qid\)", SCORES, LABELS, {"qid": OFFSETS}),
+        (TypeError, r"argument 'group': pass offsets=offsets_from_group\(", SCORES, LABELS, {"group": OFFSETS}),
+        (TypeError, "argument 'k': pass cutoff=k", SCORES, LABELS, {"k": 5}),
+        (TypeError, "argument 'colour'$", SCORES, LABELS, {"colour": 5}),
+    ],
+)  # fmt: skip
+def test_errors_name_the_argument(library, error, message, scores, relevance, options):
+    """JAX wraps what the host finds in an error of its own."""
+    with pytest.raises((error, RuntimeError) if isinstance(library, Jax) else error, match=message):
+        np.asarray(library.adapter.plackett_luce_loss(library.array(scores), relevance, **options))
+
+
+HOSTILE = (-(10**400), np.complex128(1), np.array([1.0, 2.0]), float("nan"), "0.5", object())
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["cutoff", "gain", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query", "seed"],
+)
+def test_options_are_refused_by_name_and_not_by_the_host(library, name):
+    """Mutants: an option left to the host, of which JAX makes an error of its own; one of the checks dropped."""
+    if isinstance(library, Torch) and name == "first_query":
+        pytest.skip("PyTorch looks at the types itself")
+    for value in HOSTILE:
+        if (name, type(value)) != ("n_threads", int):
+            option = {library.rng if name == "seed" else name: value}
+            with pytest.raises((TypeError, ValueError), match=next(iter(option))):
+                library.adapter.plackett_luce_loss(library.array(SCORES), LABELS, **{"method": "cmc"} | option)
