@@ -133,11 +133,7 @@ def _words(seed: Any, name: str = "seed") -> Any:
     """Return an array of the seed's 32-bit words, those into which ``SeedSequence`` splits an int."""
     if isinstance(seed, (int, np.integer)):
         number = validation.count(seed, name, 0)
-        words: list[int] = []
-        while number or not words:
-            words.append(number & 0xFFFFFFFF)
-            number >>= 32
-        return np.array(words, dtype=np.uint32)
+        return np.frombuffer(number.to_bytes(4 * max(1, -(-number.bit_length() // 32)), "little"), dtype="<u4")
     seed = _numbers(seed, name)
     if jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
         seed = jax.random.key_data(seed)

@@ -149,15 +149,12 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
     if values is None:
         raise TypeError(f"{name} must be an array, got None")
     unmasked(values, name)
-    if isinstance(values, bytearray):  # NumPy would read numbers from 0 to 255
-        raise TypeError(f"{name} must be an array, got bytearray: pass numpy.frombuffer({name}, dtype)")
     if getattr(values, "requires_grad", False):
         raise TypeError(
             f"{name} must not require a gradient: pass {name}.detach(), or use plrank_fast.torch, whose losses "
             "autograd differentiates"
         )
     try:
-        _check_array_interface(values, name)
         array = np.asarray(values)
         return _imported(values, array) if array.ndim == 0 and array.dtype.kind == "O" else array
     except (TypeError, ValueError, RuntimeError, OverflowError, BufferError) as error:
@@ -213,15 +210,6 @@ def _remedy(values: Any, name: str) -> str:
     library = type(values).__module__.partition(".")[0]
     call = {"torch": "cpu()", "cupy": "get()"}.get(library, 'to_device("cpu")')
     return f": copy it to the CPU first, {name}.{call}"
-
-
-def _check_array_interface(values: Any, name: str) -> None:
-    """Refuse an ``__array_interface__`` that claims more than its buffer holds: NumPy would read past its end."""
-    interface = None if isinstance(values, np.ndarray) else getattr(values, "__array_interface__", None)
-    if not isinstance(interface, dict) or isinstance(interface.get("data"), (tuple, type(None))):
-        return  # a bare address has no length to check
-    shape, kind, data = (interface[key] for key in ("shape", "typestr", "data"))
-    np.ndarray(shape, kind, data, interface.get("offset", 0), interface.get("strides"))
 
 
 def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDArray[Any]:

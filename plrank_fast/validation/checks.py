@@ -222,9 +222,9 @@ def factor(value: Any, name: str) -> float:
     return number
 
 
-def relative_tolerance(value: Any, name: str = "rtol") -> float:
+def relative_tolerance(value: Any) -> float:
     """Return a tolerance that exact expectations can reach; below 1e-10 rounding errors dominate."""
-    return real(value, name, at_least=_magnitudes.SMALLEST_TOLERANCE, below=1.0)
+    return real(value, "rtol", at_least=_magnitudes.SMALLEST_TOLERANCE, below=1.0)
 
 
 def flag(value: Any, name: str) -> bool:

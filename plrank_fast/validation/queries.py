@@ -56,21 +56,10 @@ def _remedy(array: IntArray, n_docs: int) -> str:
 
 
 def arrays_of_queries(
-    scores: ArrayLike,
-    relevance: Any,
-    rank_weights: Any,
-    offsets: ArrayLike | None,
-    name: str = "relevance",
-    limited: bool = True,
-    with_relevance: bool = True,
-    with_weights: bool = True,
-    unretrieved: bool = False,
-) -> tuple[FloatArray, Any, Any, IntArray]:
-    """Return copies of the arrays of a call, None for those that it does not take.
-
-    ``name`` is that of ``relevance``, whose magnitude has limits if it is ``limited``. With ``unretrieved`` the scores
-    may be -inf.
-    """
+    scores: Any, relevance: Any, rank_weights: Any, offsets: Any,
+    name: str, limited: bool, with_relevance: bool, with_weights: bool, unretrieved: bool,
+) -> tuple[FloatArray, Any, Any, IntArray]:  # fmt: skip
+    """Return copies of the arrays that ``arguments.checked_batch`` has not read, None for those not taken."""
     scores_ = real_array(scores, "scores", minus_infinity=unretrieved)
     offsets_ = query_offsets(offsets, scores_.size)
     relevance_ = of_documents(relevance, name, scores_, offsets_ if limited else None) if with_relevance else None

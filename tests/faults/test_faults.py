@@ -213,10 +213,6 @@ TYPE_ERRORS = [
             ("mask", "'mask': pass offsets=offsets_from_group(mask.sum(axis=1)) and each array[mask]"),
         ]
     ),
-    (
-        lambda: plr.dcg(FIVE, FIVE, bytearray(8)),
-        "rank_weights must be an array, got bytearray: pass numpy.frombuffer(rank_weights, dtype)",
-    ),
     (lambda: plr.load_model(10**6), "path must be the path of a file, got 1000000"),
     (lambda: plr.dcg_weights(2.5), "cutoff must be an integer, got 2.5"),
     (lambda: generate("mslr", 3.0), "n_queries must be an integer, got 3.0: pass 3"),

@@ -758,8 +758,6 @@ class TestCatBoost:
     def test_without_groups(self, catboost):
         with pytest.raises(ValueError, match=r"no groups.*group_id="):
             plr.catboost.train({}, catboost.Pool(TRAIN.features, TRAIN.labels), 1)
-        with pytest.raises(ValueError, match="eval_pool must be given for early_stopping_rounds"):
-            plr.catboost.train({}, self.pool(catboost), 1, early_stopping_rounds=3)
 
     @pytest.mark.filterwarnings("ignore::UserWarning")
     def test_its_own_custom_objectives_see_no_queries(self, catboost):

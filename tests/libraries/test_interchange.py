@@ -186,18 +186,6 @@ def test_exchanged_run_and_judgements():
     assert repr(align_run(run, qrels)) == "JudgedRun(n_queries=1, n_docs=3, n_retrieved=2)"
 
 
-def test_numbers_of_pytrec_eval():
-    pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
-    evaluator = pytrec_eval.RelevanceEvaluator(to_qrels(LABELS, OFFSETS, QIDS, DOCIDS), {"ndcg_cut.3", "recip_rank"})
-    result = evaluator.evaluate(to_run(SCORES, OFFSETS, QIDS, DOCIDS))
-    of_query = {query: values["ndcg_cut_3"] for query, values in result.items()}
-    np.testing.assert_allclose(in_order(of_query), expected_ndcg(3), atol=1e-6)
-    of_query = {query: values["recip_rank"] for query, values in result.items()}
-    np.testing.assert_allclose(
-        in_order(of_query), plr.reciprocal_rank(SCORES, LABELS, offsets=OFFSETS)[KEPT], atol=1e-6
-    )
-
-
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("name", ["AP", "AP@3", "RR", "RR@2", "Success@1", "Success@3", "P@3", "R@3", "nDCG", "nDCG@3"])
 def test_metrics_of_ir_measures(name):

@@ -1,7 +1,5 @@
 """The ranker for scikit-learn: what it optimises, and that it goes through scikit-learn's own machinery."""
 
-import pickle
-
 import numpy as np
 import pytest
 
@@ -227,12 +225,6 @@ def test_masked_arrays_are_refused():
                 method(*data, qid=QID)
     with pytest.raises(TypeError, match="X must not be a masked array"):
         ranker.predict(hidden_X)
-
-
-def test_pickled_and_cloned():
-    ranker = PlackettLuceRanker(5, alpha=0.5).fit(X, Y, qid=QID)
-    assert (pickle.loads(pickle.dumps(ranker)).predict(X) == ranker.predict(X)).all()
-    assert clone(ranker).get_params() == ranker.get_params()
 
 
 @pytest.mark.parametrize(
