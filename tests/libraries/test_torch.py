@@ -210,7 +210,9 @@ def test_empty_and_meta_tensors(reduction):
         ((3, 0), torch.ones(3, 0, dtype=bool)),
     ):
         scores = torch.zeros(shape, requires_grad=True)
-        plackett_luce_loss(scores, torch.zeros(shape), mask=mask, **options).sum().backward()
+        loss = plackett_luce_loss(scores, torch.zeros(shape), mask=mask, **options)
+        loss.sum().backward()
+        assert loss.shape == ((1 if shape == (0,) else shape[0],) if reduction == "none" else ())
         assert scores.grad.shape == shape
     scores = torch.zeros(4, 3, device="meta", requires_grad=True)
     loss = plackett_luce_loss(scores, torch.zeros(4, 3, device="meta"), **options)
@@ -331,9 +333,6 @@ def test_no_rows():
     for reduction, shape in (("mean", (0,)), ("none", (0, 1))):
         loss = torch.vmap(functools.partial(plackett_luce_loss, reduction=reduction))(rows, rows)
         assert (loss.shape, loss.dtype) == (torch.Size(shape), torch.float32)
-    whole = plackett_luce_loss(rows.requires_grad_(), torch.zeros(0, 3), reduction="none")
-    whole.sum().backward()
-    assert (whole.shape, rows.grad.shape) == (torch.Size([0]), torch.Size([0, 3]))
 
 
 @pytest.mark.parametrize("name", ["scores", "relevance", "weight"])
