@@ -61,6 +61,8 @@ DIRECTIVES = {
 UNIX_FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math", "-fwrapv", "-fvisibility=hidden"]
 MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-psabi", "-Wno-unreachable-code"]
 KERNEL_FLAGS = [*UNIX_FLAGS, "-ffp-contract=fast", "-Wno-psabi"]
+# These prepare calls and have no loops over items; -O3 would take twice as long to compile them.
+PREPARES = re.compile(r"plrank_fast\._core\.(runtime\.|gradients\.exact$|cython_shared)")
 # A third of the time of -O3 to compile, and fewer accesses to memory are removed before a sanitizer has seen them.
 SANITIZED_FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer"]
 LEVEL_FLAGS = {
@@ -183,25 +185,26 @@ class BuildKernels(build_ext):
             "checked": CHECKED,
         }
         levels = {level: LEVEL_FLAGS[level] for level in self.levels}
-        self.switches = json.dumps([info, self.compiler.compiler_so, self.kernel_flags, levels])
+        switches = [info, self.compiler.compiler_so, self.kernel_flags, levels]
         for extension in self.extensions:
-            extension.extra_compile_args = [*MODULE_FLAGS, *openmp_compile, *sanitize, *have]
+            own_flags = ["-O1"] if PREPARES.match(extension.name) else []
+            extension.extra_compile_args = [*MODULE_FLAGS, *openmp_compile, *sanitize, *have, *own_flags]
             extension.extra_link_args = [*openmp_link, *sanitize]
             if extension.name.endswith(".simd"):
                 extension.define_macros.append(("PLR_BUILD_INFO", json.dumps(json.dumps(info))))
-            self.forget_other_switches(extension)
+            self.forget_other_switches(extension, json.dumps([*switches, *own_flags]))
         self.stale = [extension.name for extension in self.extensions if self.is_stale(extension)]
         self.number = itertools.count(1)
         super().build_extensions()
 
-    def forget_other_switches(self, extension: Extension) -> None:
+    def forget_other_switches(self, extension: Extension, switches: str) -> None:
         """Remove the objects and the module unless they were compiled with the present switches, and record these."""
         record = Path(self.build_temp, extension.name, "switches.json")
-        if not (record.exists() and record.read_text() == self.switches):
+        if not (record.exists() and record.read_text() == switches):
             shutil.rmtree(record.parent, ignore_errors=True)
             Path(self.get_ext_fullpath(extension.name)).unlink(missing_ok=True)
             record.parent.mkdir(parents=True)
-            record.write_text(self.switches)
+            record.write_text(switches)
 
     def is_stale(self, extension: Extension) -> bool:
         """Whether anything that a module is made of has changed since it was compiled."""
