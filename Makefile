@@ -40,9 +40,10 @@ reproduce-quick: $(VENV)/train compiled  ## repeat the paper's experiments and w
 	$(BIN)/python -m plrank_fast reproduce $(REPRODUCE_FLAGS)
 
 # The files of tests are shared out to so many processes, because most of their time goes to programs that they start.
+# They come in their own order: xdist would put those with the fewest tests last, which are among the longest.
 TEST_WORKERS ?= 2
 test: build  ## run the tests (TEST_WORKERS=2; TEST_FLAGS=... go to pytest)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile $(TEST_FLAGS)
+	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
 
 # These folders test the source and the numbers; the others start programs, train, or need other libraries.
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
@@ -62,7 +63,8 @@ LEVELS ?=
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py selection.py plrank_pass.py losses.py) \
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
-	statistical/test_samplers_exact.py hand/test_metrics.py $(addprefix invariants/test_,batch_driver.py long_queries.py) \
+	statistical/test_samplers_exact.py hand/test_metrics.py \
+	$(addprefix invariants/test_,batch_driver.py long_queries.py simd_levels.py) \
 	processes/test_threads.py processes/test_thread_probe.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, LEVELS=..., CLANG_TESTS=...)

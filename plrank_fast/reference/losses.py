@@ -153,23 +153,24 @@ def soft_rank(scores: FloatArray, gains: FloatArray, cutoff: int, deviation: flo
     discounts = discounts_to(cutoff, scores.size)
     scale = deviation * np.sqrt(2.0)
     value, gradient = 1.0, np.zeros(scores.size)
-    for j in range(scores.size):
+    for j in np.flatnonzero(gains):
         others = np.delete(np.arange(scores.size), j)
         x = (scores[others] - scores[j]) / scale
         beat = np.array([0.5 * (1.0 + erf(v / np.sqrt(2.0))) for v in x])
         density = np.exp(-0.5 * x**2) / np.sqrt(2.0 * np.pi) / scale
         value -= gains[j] / ideal * (rank_distribution(beat) @ discounts)
-        for i, other in enumerate(others):
-            without = rank_distribution(np.delete(beat, i))
-            slope = gains[j] / ideal * density[i] * (without @ (discounts[1:] - discounts[:-1]))
-            gradient[other] -= slope
-            gradient[j] += slope
+        without = rank_distribution(np.where(np.eye(others.size), 0.0, beat))[:, :-1]  # a row without each
+        slopes = gains[j] / ideal * density * (without @ (discounts[1:] - discounts[:-1]))
+        gradient[others] -= slopes
+        gradient[j] += slopes.sum()
     return float(value), gradient
 
 
 def rank_distribution(beat: FloatArray) -> FloatArray:
-    """Return the probabilities of 0, 1, ... defeats from independent probabilities of each."""
-    distribution = np.ones(1)
-    for chance in beat:
-        distribution = np.append(distribution, 0.0) * (1.0 - chance) + np.append(0.0, distribution) * chance
+    """Return the probabilities of 0, 1, ... defeats from independent probabilities of each, for every row."""
+    distribution = np.ones((*beat.shape[:-1], 1))
+    none = np.zeros_like(distribution)
+    for chance in np.moveaxis(beat, -1, 0)[..., np.newaxis]:
+        kept, beaten = distribution * (1.0 - chance), distribution * chance
+        distribution = np.append(kept, none, axis=-1) + np.append(none, beaten, axis=-1)
     return distribution

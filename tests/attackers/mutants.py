@@ -35,7 +35,7 @@ _EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enume
 _HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
 _BATCHES = ["invariants/test_every_function.py", "invariants/test_batches.py"]
 _SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", *_BATCHES]
-_SAMPLERS = ["statistical", "references/test_threshold_sampler.py"]
+_SAMPLERS = ["statistical", "references/test_threshold_sampler.py", "invariants/test_simd_levels.py"]
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
     *("references/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),

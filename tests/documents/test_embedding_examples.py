@@ -71,7 +71,7 @@ WARNINGS_ARE_ERRORS = "-Wall -Wextra -Werror"
 
 @pytest.mark.parametrize("project", ["cython_prange"], indirect=True)
 def test_cython_module(project, site):
-    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site)
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CFLAGS="-O0")
     assert "equal to the last bit" in run("check.py", cwd=project, site=site)
 
 

@@ -1,10 +1,7 @@
 """Ctrl-C: how much work lies between two looks for it, counted, and that it is heard in calls of all kinds."""
 
-import os
 import signal
-import subprocess
 import sys
-import textwrap
 
 import numpy as np
 import pytest
@@ -12,6 +9,7 @@ import pytest
 import plrank_fast as plr
 import runtime_variables
 from plrank_fast import losses
+from programs import run_python
 
 
 def looks_of(call):
@@ -160,11 +158,7 @@ def interrupted(*calls, after):
         if sys.platform == "linux":
             print(int(open("/proc/self/status").read().split("VmHWM:")[1].split()[0]) / 1024)
     """
-    answer = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program)], capture_output=True, text=True, env=os.environ
-    )
-    assert answer.returncode == 0, answer.stdout + answer.stderr
-    lines = [line.partition(" ") for line in answer.stdout.splitlines()]
+    lines = [line.partition(" ") for line in run_python(program).splitlines()]
     return {call: float(number) for number, _, call in lines}
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import plrank_fast
+from programs import run_python
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -42,13 +43,8 @@ expected = call()
 
 
 def run(code, **environment):
-    """Run ``BATCH`` and ``code`` in a process of its own; its output."""
-    answer = subprocess.run(
-        [sys.executable, "-W", "ignore", "-c", BATCH + textwrap.dedent(code)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert answer.returncode == 0, answer.stderr
-    return answer.stdout
+    """Run ``BATCH`` and ``code``."""
+    return run_python(BATCH + textwrap.dedent(code), **environment)
 
 
 @needs_fork

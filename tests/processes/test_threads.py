@@ -8,7 +8,6 @@ import shutil
 import subprocess
 import sys
 import sysconfig
-import textwrap
 import threading
 import time
 from pathlib import Path
@@ -19,18 +18,9 @@ import pytest
 import plrank_fast as plr
 import runtime_variables
 from plrank_fast._core.runtime import threads as _threads
+from programs import run_python
 
 OPENMP = plr.build_info()["openmp"]
-
-
-def run(code, **environment):
-    """Run a program in a process of its own; its output."""
-    answer = subprocess.run(
-        [sys.executable, "-W", "ignore::DeprecationWarning", "-c", textwrap.dedent(code)],
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), **environment}, capture_output=True, text=True,
-    )  # fmt: skip
-    assert answer.returncode == 0, answer.stderr
-    return answer.stdout
 
 
 class TestCount:
@@ -42,19 +32,19 @@ class TestCount:
     @pytest.mark.skipif(not OPENMP, reason="built without OpenMP")
     def test_omp_num_threads_is_respected(self):
         program = "import plrank_fast as plr; print(plr.build_info()['n_threads'])"
-        assert int(run(program, OMP_NUM_THREADS="1")) == 1
+        assert int(run_python(program, OMP_NUM_THREADS="1")) == 1
 
     @pytest.mark.skipif(not hasattr(os, "sched_setaffinity"), reason="no processor affinity on this system")
     def test_affinity_is_respected(self):
         cpu = min(os.sched_getaffinity(0))
         limit = f"import os; os.sched_setaffinity(0, [{cpu}]); "
-        assert int(run(limit + "import plrank_fast as plr; print(plr.build_info()['n_threads'])")) == 1
+        assert int(run_python(limit + "import plrank_fast as plr; print(plr.build_info()['n_threads'])")) == 1
 
 
 @pytest.mark.skipif(not sysconfig.get_config_var("Py_GIL_DISABLED"), reason="not a free-threaded Python")
 def test_a_free_threaded_python_stays_so():
     """Mutant: `freethreading_compatible` False, with which the import switches the lock on, and warns."""
-    assert run("import sys, plrank_fast; print(sys._is_gil_enabled())") == "False\n"
+    assert run_python("import sys, plrank_fast; print(sys._is_gil_enabled())") == "False\n"
 
 
 RULE = """
@@ -332,7 +322,7 @@ def test_input_that_changes_during_a_call():
 def test_after_another_openmp_runtime():
     """torch brings a runtime of its own. Skipped where torch is not installed."""
     pytest.importorskip("torch")
-    answer = run("""
+    answer = run_python("""
         import torch
         torch.randn(300, 300) @ torch.randn(300, 300)
         import numpy as np, plrank_fast as plr
@@ -352,7 +342,7 @@ def test_memory_does_not_grow_with_the_number_of_samples():
     """D = 1e5, N = 1000, K = 10: less than 16 MB more at the peak. Mutant: all rankings, or all noise, kept."""
     resource = pytest.importorskip("resource")
     assert resource
-    answer = run("""
+    answer = run_python("""
         import resource, numpy as np, plrank_fast as plr
         scores = np.random.default_rng(0).normal(size=100_000)
         call = lambda n: plr.pl_rank_3(scores, scores, plr.dcg_weights(10), n_samples=n, rng=0, n_threads=1)

@@ -1,9 +1,6 @@
 """The accelerated samplers against exact probabilities, where each of them really runs, and against one another."""
 
 import itertools
-import os
-import subprocess
-import sys
 
 import numpy as np
 import pytest
@@ -16,7 +13,6 @@ from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from test_sampling import ALPHA, g_test, prefix_test, rank_marginals
 
 IN_GROUPS = ["network", "alias", "threshold", "guide"]
-LEVELS = plr.build_info()["simd_levels"]
 
 
 @pytest.mark.parametrize("sampler", ["network", "alias", "guide"])
@@ -257,50 +253,6 @@ def test_first_samples_do_not_depend_on_their_number(sampler):
     for n_samples in (1, 7, 16, 17, 130, 299):
         few = plr.sample_rankings(scores, n_samples, 9, rng=12, sampler=sampler)
         np.testing.assert_array_equal(few, many[:n_samples])
-
-
-LEVEL_SCRIPT = """
-import sys
-import numpy as np
-import plrank_fast as plr
-from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
-assert plr.build_info()["simd"] == sys.argv[2]
-rng = np.random.default_rng(6)
-result = {}
-for n_docs, cutoff in [(5, 5), (24, 10), (120, 25), (128, 128), (316, 40), (1000, 1000), (6000, 20)]:
-    for spread in (0.5, 3.0):
-        scores = spread * rng.normal(size=n_docs)
-        for sampler in SAMPLER_NAMES:
-            name = f"{n_docs}-{cutoff}-{spread}-{sampler}"
-            # 16 bits of a clock are left in the keys of 1000 items: near ties abound
-            n_samples = 3000 if cutoff == 1000 and sampler == "network" else 250
-            result[name] = plr.sample_rankings(scores, n_samples, cutoff, rng=1, sampler=sampler)
-            result["gradient-" + name] = plr.pl_rank_3(
-                scores, np.arange(n_docs) % 5, plr.dcg_weights(cutoff), n_samples=250, rng=1, sampler=sampler)
-np.savez(sys.argv[1], **result)
-"""
-
-
-def test_simd_levels_agree(tmp_path):
-    """Equal words give the same rankings at every level that this machine has, near ties included.
-
-    Mutant: near ties left as they are, which makes float32 rounding of a level visible."""
-    results = {}
-    for level in LEVELS[: LEVELS.index(plr.build_info()["simd"]) + 1]:
-        path = tmp_path / f"{level}.npz"
-        subprocess.run(
-            [sys.executable, "-c", LEVEL_SCRIPT, str(path), level], check=True,
-            env={**os.environ, "PLRANK_FAST_SIMD": level, "PYTHONPATH": os.pathsep.join(sys.path)},
-        )  # fmt: skip
-        results[level] = np.load(path)
-    baseline = results.pop("baseline")
-    for result in results.values():
-        for name in baseline:
-            if name.startswith("gradient"):
-                scale = np.abs(baseline[name]).max() + 1.0
-                np.testing.assert_allclose(result[name], baseline[name], atol=1e-11 * scale, err_msg=name)
-            else:
-                np.testing.assert_array_equal(result[name], baseline[name], err_msg=name)
 
 
 def test_full_rankings_of_a_thousand():
