@@ -39,7 +39,7 @@ class Panel:
         self.guaranteed = self.rtol * np.array([np.abs(given).sum() * largest_rho, floor, floor])[: 2 + hessian]
         self.place_items(np.floor(BINS * self.scores) / BINS)
         self._follow_arrivals()
-        unit = self.delta.sum() * np.abs(self.relevance).max() * np.array([1, self.flux, self.flux])[: 2 + hessian]
+        unit = self.delta.sum() * np.abs(self.relevance).max() * np.array([1, self.norm, self.norm])[: 2 + hessian]
         self.nats = max(1.0, -np.log((self.allowed / unit).min()))
         self.use_map(np.sqrt(self.constants["steepness"] * self.steepest + self.constants["least_b2"]))
 
@@ -89,15 +89,15 @@ class Panel:
     def _follow_arrivals(self):
         """Find the steepest arrivals, and the time after which little enough is lost."""
         placed, inverse_z, before, cut, filled = self.theta.size - 1, 1.0, (0.0, 0.0), 0.0, None
-        self.steepest = self.flux = 0.0
+        self.steepest = self.norm = 0.0
         for step in itertools.count(np.floor((np.log((placed + 1) / self.S) - 1) * BINS)):
             x = self.w * np.exp(step / BINS)
             p, q = -np.expm1(-x), np.exp(-x)
             share, loss, late = x * q, (0.0, 0.0), 0.0
             arrived, slope, variance = self.count @ p, self.count @ share, self.count @ (p * q)
             ahead = arrived - placed
-            if ahead <= 0.9 or not self.flux:
-                self.flux, filled = max(self.flux, min(1.0, np.sqrt(self.count @ share**2))), share
+            if ahead <= 0.9 or not self.norm:
+                self.norm, filled = max(self.norm, min(1.0, np.sqrt(self.count @ share**2))), share
             else:
                 cut = cut or self._allow(filled)
                 if ahead**2 > -np.log(cut) * variance or slope < cut:

@@ -497,7 +497,7 @@ def test_run_that_came_and_went_meanwhile(tmp_path, error_of, monkeypatch):
 @pytest.mark.parametrize(("argv", "name"), [("plrank-fast", "plrank-fast"), ("__main__.py", "python -m plrank_fast")])
 def test_program_is_named_as_it_was_called(argv, name, capsys, monkeypatch):
     """With no arguments it helps; the script that pip makes calls the entry point of the metadata. Mutants: an entry
-    point that does not exist; an error, or silence; the program's path for its name."""
+    point that does not exist; an error, or no word; the program's path for its name."""
     metadata = (Path(__file__).parents[2] / "pyproject.toml").read_text()
     module, function = re.search(r"\[project.scripts\]\nplrank-fast = \"([\w.]+):(\w+)\"", metadata).groups()
     called = getattr(importlib.import_module(module), function)

@@ -50,7 +50,7 @@ class TestReference:
 
 
 class TestEndsOfPanels:
-    """A panel ends while an item is silent with chance q = e^-x; its gradient loses x q and not q.
+    """A panel ends before an item has arrived, with probability q = e^-x; its gradient loses x q and not q.
 
     Mutant: panels that end at x = log(n / cut).
     """

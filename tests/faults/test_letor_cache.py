@@ -158,7 +158,7 @@ def test_text_that_changes_while_it_is_read(text, monkeypatch):
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-1], lambda c: c[:-1] + b"x", lambda c: b"", lambda c: b"x" + c])
 def test_damage_is_told_and_mended(text, parsed, damage):
-    """Mutants: the damaged cache dropped in silence; left in place; an empty file mapped."""
+    """Mutants: the damaged cache dropped without a word; left in place; an empty file mapped."""
     expected = load_letor(text, cache=True).fingerprint()
     (cache,) = caches(text.parent)
     sound = cache.read_bytes()

@@ -600,7 +600,7 @@ class TestCatBoost:
         ],
     )
     def test_parameters_that_are_refused(self, catboost, parameters, options, error, message):
-        """By name, and none is dropped in silence. Mutants: an entry missing in ``OF_MODELS``; AttributeError."""
+        """By name, and none is dropped without a word. Mutants: an entry missing in ``OF_MODELS``; AttributeError."""
         with pytest.raises(error, match=message):
             plr.catboost.train(CATBOOST | parameters, self.pool(catboost), **options)
 

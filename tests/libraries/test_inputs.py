@@ -202,7 +202,7 @@ def test_tensors_on_a_device():
 
 
 def test_other_tensors():
-    """Mutants: the device blamed for a type; a gradient lost in silence."""
+    """Mutants: the device blamed for a type; a gradient lost without an error."""
     torch = pytest.importorskip("torch")
     with pytest.raises(
         TypeError, match=r"scores must not require a gradient: pass scores.detach\(\), or use plrank_fast"

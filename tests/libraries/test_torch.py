@@ -75,7 +75,7 @@ def test_errors_of_pytorch(error, message, scores, relevance, options):
 def test_double_backward(reduction):
     """Mutants: a gradient that is a constant for autograd; the product with the Hessian without the weights of queries.
 
-    Sampled methods, and third derivatives, are refused: a gradient penalty must not be left out in silence.
+    Sampled methods, and third derivatives, are refused: a gradient penalty must not be left out without an error.
     """
     weight = np.arange(1.0, 6.0)
 

@@ -248,7 +248,7 @@ class TestTiesOfListMLE:
             np.testing.assert_array_equal(chunk[1], whole[1][part])
 
     def test_faults(self):
-        """Mutant: an rng that has no effect taken in silence; the generator advanced by a call that fails."""
+        """Mutant: an rng that has no effect taken without an error; the generator advanced by a call that fails."""
         with pytest.raises(ValueError, match="ties must be one of 'index', 'random', 'exact', got 'mean'"):
             losses.list_mle([0.0], [0.0], ties="mean")
         with pytest.raises(ValueError, match="rng only goes with ties='random', got 3"):

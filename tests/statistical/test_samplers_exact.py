@@ -167,9 +167,9 @@ def test_expected_arrivals(spread):
     weights = np.exp(scores - scores.max())
     for wanted in (1.0, 10.0, 100.0):
         time, rate = _weights.arrival(scores, wanted)
-        silent = np.exp(-weights * time)
-        assert abs((1 - silent).sum() / wanted - 1) < 0.05
-        assert abs((weights * silent).sum() / rate - 1) < 0.1
+        waiting = np.exp(-weights * time)
+        assert abs((1 - waiting).sum() / wanted - 1) < 0.05
+        assert abs((weights * waiting).sum() / rate - 1) < 0.1
 
 
 def test_expected_arrivals_below_the_lightest_octave():
@@ -178,9 +178,9 @@ def test_expected_arrivals_below_the_lightest_octave():
     Mutant: that one counted beyond the table, where half of its items become heavy ones."""
     weights = np.concatenate([np.linspace(0.5, 1.0, 10), np.full(300, 2.0**-63.5)])
     time, rate = _weights.arrival(np.log(weights), 5.0)
-    silent = np.exp(-weights * time)
-    assert abs((1 - silent).sum() / 5.0 - 1) < 0.05
-    assert abs((weights * silent).sum() / rate - 1) < 0.1
+    waiting = np.exp(-weights * time)
+    assert abs((1 - waiting).sum() / 5.0 - 1) < 0.05
+    assert abs((weights * waiting).sum() / rate - 1) < 0.1
 
 
 @pytest.mark.chosen_path

@@ -109,7 +109,7 @@ def test_levels(told):
 
 
 def test_levels_that_the_compiler_does_not_know(told):
-    """Left out, but not if somebody names them. Mutant: the level dropped in silence."""
+    """Left out, but not if somebody names them. Mutant: the level dropped without a word."""
     assert words(told["no_avx512"], "-DPLR_ISA=") == ["avx2", "baseline"]
     message = "PLRANK_FAST_LEVELS names avx512, which compiler or target does not know"
     assert told["no_avx512 named"] == message
@@ -157,7 +157,7 @@ def test_import_of_what_is_not_compiled(tmp_path):
 
 
 def test_installation_is_heard(tmp_path):
-    """Mutants: silence while pip works; the exit status of the lines, with which make would go on; lines that go on."""
+    """Mutants: no line while pip works; the exit status of the lines, with which make would go on; lines that go on."""
     (tmp_path / "installed").touch()
     pip = "sh -c 'sleep 1; exit 3'"
     command = ["make", f"VENV={tmp_path}", f"PIP={pip}", "SECONDS_OF_SILENCE=0.2", f"{tmp_path}/train"]

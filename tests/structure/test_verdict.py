@@ -59,7 +59,7 @@ def test_no_verdict_on_some_of_the_tests():
 
 
 def test_what_takes_long_is_told():
-    """Mutants: tests told that have ended; silence while tests are collected; a line where dots have been written."""
+    """Mutants: tests told that have ended; no line while tests are collected; a line where dots have been written."""
     terminal = Terminal()
     verdict = Verdict(terminal)
     steps = iter(range(5))

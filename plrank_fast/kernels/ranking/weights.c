@@ -83,19 +83,19 @@ static arrivals expected_arrivals(const weight_octaves *octaves, double wanted, 
         total += octaves->mass[i];
     result.time = wanted / total;
     while (result.time < latest) {
-        vec_f64 silent = {0}, rate = {0}, spread = {0}, everyone = {0};
+        vec_f64 waiting = {0}, rate = {0}, spread = {0}, everyone = {0};
         for (size_t i = 0; i < octaves->n; i += PLR_LANES) {
             vec_f64 count = vec_load(octaves->count + i), mass = vec_load(octaves->mass + i);
             vec_f64 weight = mass / vec_select(count > 0.0, count, vec_all(1.0));
             vec_f64 still = vec_exp_flush(weight * -result.time);
-            silent += count * still;
+            waiting += count * still;
             spread += count * still * (1.0 - still);
             rate += mass * still;
             everyone += count;
         }
         result.rate = vec_sum(rate);
         result.variance = vec_sum(spread);
-        arrived = vec_sum(everyone) - vec_sum(silent);
+        arrived = vec_sum(everyone) - vec_sum(waiting);
         if (arrived > wanted - 0.02 * wanted)
             return result;
         result.time += (wanted - arrived) / result.rate;

@@ -68,10 +68,10 @@ static size_t size(size_t n_items, size_t cutoff)
 PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
 {
     vec_f64 mean = 1.0 / weight;
-    vec_f64 silent = vec_exp_flush(weight * -sampler->deadline) * 0x1p16;
+    vec_f64 waiting = vec_exp_flush(weight * -sampler->deadline) * 0x1p16;
     /* 1 - 2^-16 may be too low, but not too high */
-    silent = vec_min_f64(silent, vec_all(65535.0));
-    vec_half_i32 threshold = __builtin_convertvector(silent, vec_half_i32) << 16;
+    waiting = vec_min_f64(waiting, vec_all(65535.0));
+    vec_half_i32 threshold = __builtin_convertvector(waiting, vec_half_i32) << 16;
     vec_half_f32 half = __builtin_convertvector(mean, vec_half_f32);
     memcpy(sampler->thresholds + first, &threshold, sizeof threshold);
     memcpy(sampler->means + first, &half, sizeof half);
