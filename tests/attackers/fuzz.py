@@ -14,6 +14,7 @@ import faulthandler
 import json
 import mmap
 import os
+import random
 import resource
 import signal
 import sys
@@ -24,14 +25,10 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, ClassVar, TextIO
 
-from damage import Target, generator
 from fuzz_letor import LetorFuzz, LongLetorFuzz
 from search import Search, wrong_with
 
-TARGETS: dict[str, type[Target]] = {
-    "letor": LetorFuzz,
-    "long_letor": LongLetorFuzz,
-}
+TARGETS = {"letor": LetorFuzz, "long_letor": LongLetorFuzz}
 SECONDS_OF_A_CASE = 120.0  # of the processor; longer, and it counts as hanging
 WALL_SECONDS_OF_A_CASE = 1800.0  # one that waits for ever takes no processor, nor does one on a busy machine
 SECONDS_OF_A_TURN = 20.0  # of one target, before the next has its turn
@@ -118,7 +115,12 @@ class Fuzz(Search):
         return wrong is not None
 
 
-def attack(target: Target, name: str, seed: int, number: int) -> str | None:
+def generator(target: str, seed: int, number: int) -> random.Random:
+    """The generator of a case."""
+    return random.Random(f"{target} {seed} {number}")
+
+
+def attack(target: LetorFuzz, name: str, seed: int, number: int) -> str | None:
     """Return the fault of one case, or None."""
     with warnings.catch_warnings():
         warnings.simplefilter("error")

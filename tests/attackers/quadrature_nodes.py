@@ -1,7 +1,4 @@
-"""The number of nodes by the error bound of docs/numerics.md, in NumPy, and tables of the ranges that it states.
-
-python tests/attackers/quadrature_nodes.py
-"""
+"""The number of nodes by the error bound of docs/numerics.md, in NumPy."""
 
 from __future__ import annotations
 
@@ -9,26 +6,22 @@ import itertools
 
 import numpy as np
 
-import plrank_fast as plr
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast.data import PROFILES
 
 TINY = np.finfo(float).tiny
 BINS = 2  # per nat
 GAP = 7.0  # nats between neighbouring scores, at which the kernel divides a list
 ARRIVED = np.exp(5.25)  # w t of an item that has certainly arrived
 LARGEST_INVERSE = 1 / TINY  # of z
-CONSTANTS = {
-    "steepness": 2.0, "least_b2": 2.0, "largest_eta": 1.25, "spread": (24.0, 3.0, 1.0), "points": 16, "turned": 0.9,
-    "unproved": 1.01,
-}  # fmt: skip
+STEEPNESS, LEAST_B2, LARGEST_ETA, TURNED, UNPROVED = 2.0, 2.0, 1.25, 0.9, 1.01
+SPREAD = np.array([24.0, 3.0, 1.0]) / 28.0
 
 
 class Panel:
     """A list without gaps between its scores, as items at the bins of the histogram, and the plan of its integrals."""
 
-    def __init__(self, scores, relevance, rank_weights, rtol, *, hessian=False, **constants):
-        self.constants, self.hessian, self.rtol = CONSTANTS | constants, hessian, 0.99 * rtol
+    def __init__(self, scores, relevance, rank_weights, rtol, *, hessian=False):
+        self.points, self.hessian, self.rtol = 16, hessian, 0.99 * rtol
         given, largest_rho, self.scores = rank_weights[: scores.size], np.abs(relevance).max(), scores - scores.max()
         theta = given - (given[-1] if given.size == scores.size else 0.0)
         shared = max(relevance.min(), 0.0) + min(relevance.max(), 0.0)
@@ -41,7 +34,7 @@ class Panel:
         self._follow_arrivals()
         unit = self.delta.sum() * np.abs(self.relevance).max() * np.array([1, self.norm, self.norm])[: 2 + hessian]
         self.nats = max(1.0, -np.log((self.allowed / unit).min()))
-        self.use_map(np.sqrt(self.constants["steepness"] * self.steepest + self.constants["least_b2"]))
+        self.use_map(np.sqrt(STEEPNESS * self.steepest + LEAST_B2))
 
     def place_items(self, at):
         """Split items between these scores and the bins above, so that the sum of the weights is kept."""
@@ -51,12 +44,11 @@ class Panel:
 
     def use_map(self, b):
         """Map time with this b, and take the ellipse of the formula for eta."""
-        self.b, largest = b, self.constants["largest_eta"]
+        self.b, largest = b, LARGEST_ETA
         self.v_end = np.arcsinh(np.sqrt(self.S * self.end) / b)
         self.eta = largest / np.sqrt(1 + self.v_end**2 / 4 * (1 + largest**2 * b**2 / self.nats))
-        first, *others = self.constants["spread"]
-        turned = first / (first + sum(others)) * self.v_end / 2  # Im v over sinh(eta) at the top of the ellipse
-        self.eta = min(self.eta, np.arcsinh(self.constants["turned"] * np.pi / 4 / turned))
+        turned = SPREAD[0] * self.v_end / 2  # Im v over sinh(eta) at the top of the ellipse
+        self.eta = min(self.eta, np.arcsinh(TURNED * np.pi / 4 / turned))
 
     def _loss(self, t, step, inverse_z):
         """ln of the bound of the loss after t <= time of a step, its slope, and Newton's 1 / z, as in tail_bound.h."""
@@ -127,12 +119,12 @@ class Panel:
 
     def nodes_on(self, eta):
         """The number of nodes by the bound on one ellipse."""
-        return self.constants["unproved"] * ((self.log_errors(eta) - np.log(self.allowed)) / (2 * eta)).max()
+        return UNPROVED * ((self.log_errors(eta) - np.log(self.allowed)) / (2 * eta)).max()
 
     def log_errors(self, eta):
         """ln of the bounds of the errors of value, gradient and Hessian diagonal times e^(2 n eta)."""
-        points, spread = self.constants["points"] * np.ceil(0.2 / eta), np.zeros(6)
-        spread[1::2] = np.array(self.constants["spread"]) / sum(self.constants["spread"])
+        points, spread = self.points * np.ceil(0.2 / eta), np.zeros(6)
+        spread[1::2] = SPREAD
         spread = np.polynomial.Polynomial(spread)
         angle = (np.arange(points)[:, np.newaxis] + 0.5) * np.pi / points
         x, scale = np.cosh(eta + 1j * angle), self.b**2 / self.S
@@ -175,77 +167,3 @@ def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
     outputs = np.zeros((2, problem[0].size))
     return _exact.solve_unchecked(*problem, rtol, False, outputs[0], outputs[1] if hessian else None)[1:]
-
-
-def lists(lengths, cutoffs, spreads, seeds):
-    """Scores, gains of grades as in public data sets, cutoff and random numbers: every combination without a gap."""
-    for n_docs, cutoff, spread, seed in itertools.product(lengths, cutoffs, spreads, seeds):
-        rng = np.random.default_rng(seed)
-        scores, labels = spread * rng.normal(size=n_docs), rng.choice(5, p=PROFILES["mslr"].label_shares, size=n_docs)
-        labels[0] = 3
-        if cutoff <= n_docs and np.diff(np.sort(scores)).max() < GAP:
-            yield scores, plr.gains(labels), cutoff, rng
-
-
-def fewest(*problem):
-    """The number of nodes for the best b and eta."""
-    panel, found = Panel(*problem), []
-    for b in panel.b * np.array([0.7, 0.8, 0.9, 1.0, 1.1, 1.2, 1.4]):
-        panel.use_map(b)
-        found += [panel.nodes_on(panel.eta * factor) for factor in np.geomspace(0.5, 2.0, 21)]
-    return min(found)
-
-
-def of_items(*problem):
-    """The number of nodes for the same map by the items themselves."""
-    panel = Panel(*problem)
-    panel.place_items(panel.scores)
-    return panel.nodes()
-
-
-def print_nodes():
-    """Print how many more nodes other constants need, on lists of all spreads."""
-    queries = [
-        (scores, rho, plr.dcg_weights(cutoff))
-        for scores, rho, cutoff, _ in lists((4, 8, 24, 60, 300), (1, 3, 10, 30, 100), (0.3, 1, 3, 8), (1,))
-    ]
-    problems = [(*query, rtol) for query in queries for rtol in (1e-3, 1e-6, 1e-9)]
-    shipped = np.array([Panel(*problem).nodes() for problem in problems])
-
-    def show(name, nodes):
-        ratios = [nodes(*problem) for problem in problems] / shipped
-        print(f"    {np.exp(np.log(ratios).mean()):.3f} {ratios.min():.3f} {ratios.max():.3f}  {name}")
-
-    print(f"{len(problems)} problems: nodes over those of the plan, geometric mean, least and most")
-    show("best b and eta", fewest)
-    others = [{name: f * CONSTANTS[name]} for name in ("steepness", "least_b2", "largest_eta") for f in (0.9, 1.1)]
-    for other in [*others, {"spread": (1.0, 0.0, 0.0)}, {"points": 64}]:
-        show(other, lambda *problem, other=other: Panel(*problem, **other).nodes())
-    show("items in place of bins", of_items)
-
-
-def print_norms():
-    """Print quantiles of the norm of the gradient over the expected one, on lists of spread 1."""
-    ratios = []
-    for scores, rho, cutoff, _ in lists((24, 60, 120, 316, 1000), (1, 5, 10, 25, 100), (1,), range(40)):
-        problem = scores, rho, plr.dcg_weights(cutoff)
-        ratios.append(np.linalg.norm(plr.pl_rank_exact(*problem)) / Panel(*problem, 1e-6).expected_norm)
-    quantiles = np.quantile(ratios, [0, 0.05, 0.5, 0.95, 1]).round(2)
-    print(f"{len(ratios)} lists: norm over the expected one, quantiles 0, .05, .5, .95 and 1: {quantiles}")
-
-
-def print_attempts():
-    """Print how often a second attempt is made."""
-    attempts = []
-    for spread, seeds in ((1, range(4)), (4, range(4, 6))):
-        for scores, rho, cutoff, rng in lists((8, 24, 60, 120, 316, 1000), (1, 2, 3, 5, 10, 25, 100), (spread,), seeds):
-            for theta in (plr.dcg_weights(cutoff), rng.normal(size=cutoff)):
-                for rtol, hessian in itertools.product((1e-3, 1e-6), (False, True)):
-                    attempts.append(effort(scores, rho, theta, rtol=rtol, hessian=hessian)[0])
-    print(f"{len(attempts)} lists, of which {sum(n > 1 for n in attempts)} take a second attempt")
-
-
-if __name__ == "__main__":
-    print_nodes()
-    print_norms()
-    print_attempts()

@@ -9,8 +9,7 @@ import pytest
 
 import fuzz as fuzz_command
 import fuzz_letor
-from damage import generator
-from fuzz import TARGETS, Fuzz
+from fuzz import TARGETS, Fuzz, generator
 from fuzz_letor import LetorFuzz
 from plrank_fast.data import load_letor
 

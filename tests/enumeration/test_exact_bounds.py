@@ -182,7 +182,7 @@ class TestBoundOfIntegrands:
             panel = Panel(scores, relevance, rng.normal(size=rng.integers(1, n_docs)), rtol, hessian=bool(seed % 2))
             eta = panel.best_eta()
             nodes = panel.nodes_on(eta)
-            panel.constants |= {"points": 128}
+            panel.points = 128
             panel.count, panel.w, panel.rho = np.ones(n_docs), np.exp(panel.scores), panel.relevance
             ratios.append(panel.nodes_on(eta) / nodes)
         assert len(ratios) >= 500

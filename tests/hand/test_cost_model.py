@@ -1,8 +1,6 @@
 """The cost model: it reproduces its table, grows with the work, and chooses by total cost."""
 
 import importlib
-import time
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -11,7 +9,6 @@ import pytest
 from plrank_fast._core.sampling import samplers
 from plrank_fast._methods import cost_model
 from plrank_fast._methods.cost_model import choose_method, nanoseconds
-from plrank_fast._methods.registry import ESTIMATORS
 
 
 @pytest.fixture
@@ -80,22 +77,6 @@ def test_rounds(monkeypatch, cost_tables):
     expected = np.array(cost_model.LENGTHS)[:, np.newaxis] + 1000.0 * np.array(cost_model.CUTOFFS)
     np.testing.assert_array_equal(tables["pl_rank_exact"], expected)
     np.testing.assert_array_equal(tables["pl_rank_cmc"], expected + 0.5)
-
-
-@pytest.mark.parametrize("method", cost_model.NANOSECONDS)
-def test_measurement(method, monkeypatch, cost_tables):
-    """The fastest of the calls that fit, by the document, on one thread. Mutants: the mean or the last; by the query;
-    as many threads as there are; the same number of queries at every length."""
-    now, times, calls = [0.0], [0.04, 0.01, 0.06, 0.001], []
-
-    def call(scores, relevance, rank_weights, offsets, **options):
-        now[0] += times[len(calls)]
-        calls.append((scores.size, relevance.size, len(rank_weights), len(offsets) - 1, options["n_threads"]))
-
-    monkeypatch.setattr(time, "process_time", lambda: now[0])
-    monkeypatch.setitem(ESTIMATORS, method, replace(ESTIMATORS[method], function=call))
-    assert cost_tables.measure(method, 100, 7) == pytest.approx(1e9 * 0.01 / 40_000)
-    assert calls == [(40_000, 40_000, 7, 400, 1)] * 3
 
 
 def test_rates_of_samplers(sampler_costs):

@@ -41,14 +41,6 @@ def test_streams_of_queries_and_blocks_differ():
     assert (swapped[0] != swapped[1]).all()
 
 
-def test_words_look_uniform():
-    """Mean of each of the 64 bits over 2e5 words within 6 standard errors (false positives: 64 x 2e-9)."""
-    words = stream_words(np.array([7, 8], dtype=np.uint64), 0, 0, 25_000).ravel()
-    ones = np.array([((words >> np.uint64(bit)) & np.uint64(1)).sum() for bit in range(64)], dtype=float)
-    z = (ones - words.size / 2) / np.sqrt(words.size / 4)
-    assert np.abs(z).max() < 6
-
-
 def test_blocks_do_not_repeat_samples():
     """Mutant: the stream not keyed by the block, so that samples 0 and 128 coincide."""
     rankings = plr.sample_rankings(np.zeros(50), 512, 10, rng=1)
