@@ -50,6 +50,7 @@ cdef extern from "gradients/exact/exact.h" nogil:
         cancellation cancellation
         parallel_loop loop
         double value, missed
+        int attempts, nodes
 
     ctypedef struct exact_kernels:
         void (*prepare)() noexcept nogil
@@ -292,6 +293,22 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     raise_if_missed(call.missed, checked.n_queries, rtol)
     mark_relevant(&checked.queries, checked.n_queries, of_empty, <double *>data_of(relevant), call.value)
     return (values, slopes) if with_gradient else values
+
+
+def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian, stop=None):
+    """Solve one query for any ``rtol``, which may be missed; return the value and the numbers of attempts and nodes.
+
+    ``hessian`` and ``stop`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
+    """
+    cdef exact_query query = new_query(rank_weights.size)
+    query.D, query.rtol, query.law = scores.size, rtol, normal
+    query.scores, query.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
+    query.rank_weights, query.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
+    query.hessian = <double *>data_of(hessian) if hessian is not None else NULL
+    query.stop = <const double *>data_of(stop) if stop is not None else NULL
+    cdef Workspaces workspace = Workspaces(1, kernels.workspace(&query, query.D, 1))
+    kernels.solve(&query, workspace.of_thread(0))
+    return query.value, query.attempts, query.nodes
 
 
 def rank_probabilities(scores, cutoff, offsets, n_threads, out):

@@ -184,6 +184,7 @@ static int integrate_compressed(exact_problem *problem)
     order_panel(problem, n);
     place_proxies(problem->octaves, first_octave, &p->proxies);
     add_errors(problem, p->plan->error);
+    problem->query->nodes += p->plan->nodes;
     clear_sums(p);
     add_nodes(p);
     problem->value += hand_out_sums(p);

@@ -191,6 +191,7 @@ static void integrate_query(exact_problem *problem, double known_value)
         problem->panel.reading = 1;
         for (int i = 0; i < INTEGRALS; i++)
             problem->error[i] = 2 * problem->tolerance.cut * losses_of(i) * problem->tolerance.R;
+        query->attempts = attempt + 1;
         const unsigned before = flush_denormals(); /* many probabilities underflow, early and late */
         integrate(problem);
         restore_denormals(before);
@@ -253,6 +254,7 @@ static void find_expectations(exact_query *query, void *memory)
     if (!problem.panel.stops)
         query->stop = NULL;
     query->value = query->missed = 0;
+    query->attempts = query->nodes = 0;
     pass_over_list(&problem, clear_outputs_of_block);
     if (D == 0 || K <= 0)
         return;
@@ -300,6 +302,8 @@ static void find_rank_probabilities(exact_query *query, void *memory)
     find_ranges(&problem);
     memset(problem.theta, 0, (K + 1) * sizeof(double));
     memset(problem.delta, 0, (K + 1) * sizeof(double));
+    query->nodes = 0;
+    query->attempts = 1;
     clear_probabilities(query);
     problem.tolerance = (tolerances){.allowed = {1e-9}, .R = 1, .unit = 1, .cut = 1e-11};
     const unsigned before = flush_denormals();

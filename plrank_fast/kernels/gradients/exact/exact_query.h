@@ -22,6 +22,7 @@ typedef struct {
     parallel_loop loop;        /* threads that share the work; results do not depend on it */
     double value;               /* out */
     double missed;              /* out: the tolerance reached, by the check, if it is above rtol; else 0 */
+    int attempts, nodes;        /* out: number of attempts, and of nodes in all of them */
 } exact_query;
 
 #endif

@@ -33,6 +33,7 @@ static int integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived,
     const tolerances tolerance = tolerances_of_plan(problem, last);
     plan_quadrature(query->law, problem->histogram, &gains, from, until, &tolerance, p->plan);
     add_errors(problem, p->plan->error);
+    query->nodes += p->plan->pieces * p->plan->nodes;
     set_ranks(problem, n, arrived, K, p->plan->accuracy);
     for (intptr_t j = n; j % PLR_LANES; j++)
         problem->f[j] = -INFINITY;
