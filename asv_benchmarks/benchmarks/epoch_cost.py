@@ -1,8 +1,6 @@
 """The main benchmark: CPU cost of one epoch's gradients against the cutoff K."""
 
-from plrank_fast.benchmarks.epoch_cost import Method, Workload, seconds_per_epoch
-
-from .workloads import ESTIMATORS, SLOW
+from .workloads import ESTIMATORS, RULER, SLOW
 
 QUERIES = {"yahoo": 96, "mslr": 48, "istella": 24}  # measured; the result is scaled to the whole set
 ANY_NUMBER = [name for name, method in ESTIMATORS.items() if method.n_samples < 2]  # measured once, as N is theirs
@@ -30,9 +28,9 @@ class EpochCost:
             raise NotImplementedError("minutes per cell")
         if method in ANY_NUMBER and n_samples > 100:
             raise NotImplementedError("does not depend on the number of samples")
-        self.workload = Workload.of_profile(shape, QUERIES[shape])
+        self.workload = RULER.Workload.of_profile(shape, QUERIES[shape])
 
     def track_seconds_per_epoch(self, method, cutoff, n_samples, shape):
-        return seconds_per_epoch(Method.of(method, n_samples), self.workload, cutoff, seconds=0.3)[0]
+        return RULER.seconds_per_epoch(RULER.Method.of(method, n_samples), self.workload, cutoff, seconds=0.3)[0]
 
     track_seconds_per_epoch.unit = "seconds per epoch"

@@ -3,7 +3,8 @@
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast.benchmarks.epoch_cost import Workload
+
+from .workloads import RULER
 
 
 class Evaluation:
@@ -13,7 +14,7 @@ class Evaluation:
     param_names = ("cutoff",)
 
     def setup(self, cutoff):
-        workload = Workload.of_profile("mslr", 2000)
+        workload = RULER.Workload.of_profile("mslr", 2000)
         self.batch = workload.scores, workload.relevance, workload.offsets
         self.rank_weights = plr.dcg_weights(cutoff)
 

@@ -1,11 +1,17 @@
 """Scores and relevance of lists that the benchmarks share; this module has no benchmark."""
 
+import runpy
+from pathlib import Path
+from types import SimpleNamespace
+
 import numpy as np
 
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import PROFILES
 
+# The ruler of this tree measures every commit that asv builds, also those that have another one or none.
+RULER = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "plrank_fast/benchmarks/epoch_cost.py")))
 SLOW = ("pl_rank_1", "pl_rank_2", "policy_gradient", "placement_policy_gradient", "stochastic_rank")  # in long lists
 
 
