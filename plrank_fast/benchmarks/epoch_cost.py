@@ -41,7 +41,7 @@ Call = Callable[[], object]
 
 @dataclass(frozen=True)
 class Workload:
-    """Scores and gains of a few queries, and how many times their documents an epoch has."""
+    """Normal scores and gains of a few queries, and how many times their documents an epoch has."""
 
     scores: FloatArray
     relevance: FloatArray
@@ -49,15 +49,12 @@ class Workload:
     per_epoch: float
 
     @classmethod
-    def of_profile(cls, name: str, n_queries: int, spread: float = 1.0) -> Workload:
-        """Draw queries whose lengths represent all of a set: short, middling and long ones.
-
-        The scores are normal with standard deviation ``spread``.
-        """
+    def of_profile(cls, name: str, n_queries: int) -> Workload:
+        """Draw queries whose lengths represent all of a set: short, middling and long ones."""
         profile = PROFILES[name]
         lengths = np.sort(list_lengths(np.random.default_rng(0), profile, DRAWN))
         few = lengths[(DRAWN * (np.arange(n_queries) + 0.5) / n_queries).astype(int)]
-        return cls._of(few, name, profile.n_queries * profile.mean_length / few.sum(), spread)
+        return cls._of(few, name, profile.n_queries * profile.mean_length / few.sum())
 
     @classmethod
     def of_length(cls, length: int, n_queries: int) -> Workload:
@@ -65,11 +62,11 @@ class Workload:
         return cls._of(np.full(n_queries, length), "mslr", 1 / n_queries)
 
     @classmethod
-    def _of(cls, lengths: IntArray, name: str, per_epoch: float, spread: float = 1.0) -> Workload:
+    def _of(cls, lengths: IntArray, name: str, per_epoch: float) -> Workload:
         rng, shares = np.random.default_rng(1), PROFILES[name].label_shares
         offsets = plr.offsets_from_group(lengths)
         labels = rng.choice(len(shares), p=shares, size=offsets[-1])
-        return cls(spread * rng.normal(size=offsets[-1]), plr.gains(labels), offsets, float(per_epoch))
+        return cls(rng.normal(size=offsets[-1]), plr.gains(labels), offsets, float(per_epoch))
 
     def rank_weights(self, cutoff: int) -> FloatArray:
         """Return the rank weights of DCG at a cutoff, at most as many as the longest query has ranks."""

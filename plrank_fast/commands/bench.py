@@ -8,7 +8,6 @@ implementation are timed in turn, and the fastest of each counts.
 from __future__ import annotations
 
 import argparse
-import json
 from collections.abc import Iterator
 from typing import Any
 
@@ -17,7 +16,7 @@ import numpy as np
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import refuse_overwriting, write_atomically
+from plrank_fast._shared.files import write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast._shared.pictures import add_legend, new_panels, png_of, set_ticks
 from plrank_fast._shared.progress_bar import make_bar
@@ -53,7 +52,7 @@ def measured_cells(arguments: argparse.Namespace) -> Iterator[Cell]:
     for cell in plan(arguments):
         shape, method, n_samples, cutoff = cell.values()
         if shape not in workload:  # one at a time: they can be large
-            workload = {shape: Workload.of_profile(shape, arguments.queries, arguments.spread)}
+            workload = {shape: Workload.of_profile(shape, arguments.queries)}
         ours, in_numpy = Method.of(method, n_samples), Method("pl_rank_3", n_samples)
         own, other = seconds_per_epoch(ours, workload[shape], cutoff, arguments.seconds, in_numpy)
         yield {**cell, "seconds": own, "numpy_seconds": other}
@@ -115,11 +114,8 @@ def add_bench(commands: Any) -> None:
     add_list(parser, "cutoffs", CUTOFFS, "cutoffs K to measure")
     add_list(parser, "samples", SAMPLES, "rankings per query")
     parser.add_argument("--queries", type=int, default=96, metavar="N", help="queries to measure (default %(default)s)")
-    spread = "standard deviation of the scores (default %(default)s)"
-    parser.add_argument("--spread", type=float, default=1.0, metavar="STD", help=spread)
     parser.add_argument("--seconds", type=float, default=0.2, metavar="S", help="time per cell (default %(default)s)")
     parser.add_argument("--picture", type=some_path, metavar="PNG", help="draw cost against K into this file")
-    parser.add_argument("--json", type=some_path, metavar="FILE", help="write the figures into this file")
     parser.add_argument("--claims", action="store_true", help="measure the figures of README and docs and print both")
     parser.set_defaults(run=run, parser=parser)
 
@@ -129,14 +125,11 @@ def run(arguments: argparse.Namespace) -> int:
     for name in ("cutoffs", "samples", "queries"):
         for number in np.ravel(getattr(arguments, name)):
             count(number, name, 1)
-    for name in ("spread", "seconds"):
-        real(getattr(arguments, name), name, at_least=0.0)
+    real(arguments.seconds, "seconds", at_least=0.0)
     if arguments.claims:
         for line in claims.report(arguments.seconds):
             print(line, flush=True)
         return 0
-    written = {name: [path] for name in ("json", "picture") if (path := getattr(arguments, name))}
-    refuse_overwriting([], **written)
     if arguments.picture:
         import_extra("matplotlib.figure", "bench")  # a missing library is reported now, not after the measurement
     measured: list[Cell] = []
@@ -155,10 +148,8 @@ def run(arguments: argparse.Namespace) -> int:
         status = EXIT_STATUS
         print("interrupted; the cells below were measured")
     info = plr.build_info()
-    print(f"SIMD {info['simd']}, {info['compiler']}, scores of standard deviation {arguments.spread:g}\n")
+    print(f"SIMD {info['simd']}, {info['compiler']}, scores of standard deviation 1\n")
     print(table(measured, arguments.cutoffs))
-    if arguments.json:
-        write_atomically(arguments.json, json.dumps({"build": info, "cells": measured}).encode())
     if arguments.picture:
         write_atomically(arguments.picture, draw(measured))
         print(f"\npicture: {arguments.picture}")

@@ -17,14 +17,22 @@ from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.commands.options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
 from plrank_fast.data import PROFILES, RankingData
-from plrank_fast.training.config import CHOICES, DEFAULT_EPOCHS, PRESETS, SCHEDULES, TrainingConfig, describe_preset
+from plrank_fast.training.config import (
+    CHOICES,
+    DEFAULT_EPOCHS,
+    PRESETS,
+    SCHEDULES,
+    TrainingConfig,
+    describe_preset,
+    with_tuples,
+)
 from plrank_fast.training.model import MODEL
 from plrank_fast.training.sources import Source
 from plrank_fast.validation import threads
 
 DEFAULT_OUTPUT = "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
-LIMITS, RUN_SETTINGS = ("epochs", "minutes"), ("patience", "n_threads", "model_threads", "checkpoint_seconds")
+LIMITS, RUN_SETTINGS = ("epochs", "minutes"), ("patience", "n_threads", "checkpoint_seconds")
 PATIENT_SECONDS = 2.0  # the loading of data is shown after this time
 
 
@@ -86,8 +94,6 @@ def add_train(commands: Any) -> None:
     seconds = "seconds between checkpoints, which are written at epoch ends (default 10)"
     run.add_argument("--checkpoint-seconds", type=float, metavar="S", help=seconds)
     run.add_argument("--threads", dest="n_threads", type=int, metavar="N", help="gradient threads (default: all)")
-    model_threads = "threads of PyTorch (default 1, which gives the same bits everywhere)"
-    run.add_argument("--model-threads", help=model_threads, **NUMBER)
     run.add_argument("--quiet", action="store_true", help="no progress bar")
     parser.set_defaults(run=train, parser=parser)
 
@@ -143,31 +149,26 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
     cache = given.get("cache")
     _refuse_overwriting_data(source, cache, output=folder)
 
-    def refuse_earlier_run() -> None:
-        if folder.exists() and not folder.is_dir():
-            raise ValueError(f"output {folder} is not a folder")
+    def occupy() -> None:
+        until_reported.enter_context(locked_folder(folder))
         if (folder / CHECKPOINT).exists() and "overwrite" not in given:
             raise ValueError(
                 f"output {folder} already holds a run: continue it with --resume {folder}, replace it with "
                 "--overwrite, or choose another folder with --output"
             )
 
-    def occupy() -> None:
-        until_reported.enter_context(locked_folder(folder))
-        refuse_earlier_run()  # another run may have begun and ended while the data were loaded
-
     exists = folder.is_dir()
-    if ranks.first:
-        refuse_earlier_run()
-        if exists:
-            occupy()
+    if folder.exists() and not exists:
+        raise ValueError(f"output {folder} is not a folder")
+    if ranks.first and exists:
+        occupy()
     with ranks.one_before_others() if cache else nullcontext():
         splits = source.load(normalize=config.normalize_features, cache=cache, observer=given["observer"])
     limits = _pick(given, *LIMITS) or {"epochs": DEFAULT_EPOCHS}
     run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS), ranks=ranks)
     if ranks.first and not exists:
         folder.mkdir(parents=True, exist_ok=True)
-        occupy()
+        occupy()  # another run may have begun and ended while the data were loaded
     return run
 
 
@@ -203,9 +204,8 @@ def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the given arguments that are fields of a dataclass; lists become tuples, as in its fields."""
-    values = _pick(given, *(field.name for field in fields(kind)))
-    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
+    """Return the given arguments that are fields of a dataclass."""
+    return with_tuples(_pick(given, *(field.name for field in fields(kind))))
 
 
 def _report(run: Any, results: dict[str, Any], program: str) -> None:

@@ -199,10 +199,10 @@ class TrainingConfig:
         names = (field.name for field in fields(self) if getattr(self, field.name) != getattr(preset, field.name))
         return {name: getattr(self, name) for name in names}
 
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> TrainingConfig:
-        """Rebuild the settings from their fields, read from JSON."""
-        return cls(**{**values, "hidden": tuple(values["hidden"])})
+
+def with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the fields of settings or of a source, of which JSON and argparse make lists of tuples."""
+    return {name: tuple(value) if isinstance(value, list) else value for name, value in values.items()}
 
 
 def describe_preset(name: str) -> str:

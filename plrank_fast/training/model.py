@@ -19,7 +19,7 @@ from plrank_fast._shared.archive import Arrays, interpreting, read_archive, writ
 from plrank_fast._shared.pictures import png_of
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.sampling import sample_rankings
-from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.config import TrainingConfig, with_tuples
 from plrank_fast.training.evaluation import Metrics
 from plrank_fast.training.learning_curve import learning_curve
 from plrank_fast.validation import FloatArray, RandomState, RankingArray, count, real
@@ -225,7 +225,8 @@ def load_model(path: str | os.PathLike[str]) -> RankingModel:
     path = model_file(path)
     header, weights = read_archive(path, "model")
     with interpreting(path, "model"):
-        n_features, config = count(header["n_features"], "n_features", 1), TrainingConfig.from_json(header["config"])
+        n_features = count(header["n_features"], "n_features", 1)
+        config = TrainingConfig(**with_tuples(header["config"]))
         epoch = count(header["epoch"], "epoch", 0)
         if not isinstance(header["train"], str):
             raise TypeError(f"train must be a name, got {header['train']!r}")

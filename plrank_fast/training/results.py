@@ -18,7 +18,7 @@ from plrank_fast._shared.files import write_atomically
 from plrank_fast._shared.pictures import png_of
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import TITLES
-from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
+from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset, with_tuples
 from plrank_fast.training.evaluation import Metrics
 from plrank_fast.training.learning_curve import learning_curve
 from plrank_fast.training.network import ScoringNetwork
@@ -83,7 +83,6 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
             "numpy": np.__version__,
             "torch": import_extra("torch", "train").__version__,
             "threads": run.n_threads,
-            "model_threads": run.model_threads,
             "processes": run.ranks.count,
         },
     }
@@ -106,7 +105,7 @@ def results_table(results: Mapping[str, Any]) -> str:
         for split, states in results["metrics"].items()
         for state, metrics in states.items()
     ]
-    data, config = results["data"], TrainingConfig.from_json(results["config"])
+    data, config = results["data"], TrainingConfig(**with_tuples(results["config"]))
     train = data["train"]
     empty = [(SPLIT_TITLES[name], data[name]["without_relevant"], data[name]["queries"]) for name in results["metrics"]]
     best = "lowest" if config.objective == DISPARITY else "highest"
@@ -185,6 +184,6 @@ def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, 
 
 def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]) -> None:
     """Draw the learning curve into a PNG file, from the results of `summarize`."""
-    config = TrainingConfig.from_json(results["config"])
+    config = TrainingConfig(**with_tuples(results["config"]))
     title = f"{results['method']}, {results['data']['train']['name']}"
     write_atomically(path, png_of(learning_curve(results["history"], config, results["best_epoch"], title), dpi=120))

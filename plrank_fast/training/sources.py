@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 
@@ -91,12 +90,6 @@ class Source:
                 observer(name, splits[name])
         n_features = max(part.n_features for part in splits.values())
         return {name: with_columns(part, n_features) for name, part in splits.items()}
-
-    @classmethod
-    def from_json(cls, values: Mapping[str, Any]) -> Source:
-        """Rebuild the source from its fields, read from JSON."""
-        arguments: dict[str, Any] = {name: tuple(v) if isinstance(v, list) else v for name, v in values.items()}
-        return cls(**arguments)
 
 
 def with_columns(data: RankingData, n_features: int) -> RankingData:

@@ -25,7 +25,7 @@ from plrank_fast._shared.archive import Arrays, interpreting, read_archive, writ
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import LabelledMetric, labelled_metric
-from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig
+from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig, with_tuples
 from plrank_fast.training.evaluation import Metrics, evaluate_scores
 from plrank_fast.training.gradient_methods import gradient, resolve_method
 from plrank_fast.training.model import RankingModel, n_weights
@@ -36,7 +36,6 @@ from plrank_fast.validation import count, real
 
 CHECKPOINT = "checkpoint.plrank"
 CHECKPOINT_SECONDS = 10.0  # the most whole epochs that a kill loses take
-MOST_MODEL_THREADS = 1024  # PyTorch crashes with more threads than the system can start
 ACTIVITIES = {  # time is recorded by these; with their titles
     **{"gradient": "sampling and gradient", "model": "network"},
     **{"evaluation": "evaluation", "checkpoint": "checkpoints"},
@@ -70,10 +69,10 @@ class TrainingRun:
     ``config`` determines the result, ``source`` says where the data ``splits`` came from, and ``folder`` is that of the
     checkpoint, or both are None; it must exist when training begins, and the caller locks it. ``epochs`` and
     ``minutes``, of which at least one is necessary, limit the training, that before a resume included, and so does
-    ``patience``, the number of epochs without a better one. ``n_threads`` are those of the gradient,
-    ``model_threads`` those of PyTorch, of which more than one may change the last bits of the result. The state at the
-    last epoch end is saved at the beginning, at the end, at an interrupt, and at epoch ends ``checkpoint_seconds``
-    apart. The first of the ``ranks`` writes; their other arguments, except for threads, must be equal.
+    ``patience``, the number of epochs without a better one. ``n_threads`` are those of the gradient; PyTorch has one,
+    as more may change the last bits of the result. The state at the last epoch end is saved at the beginning, at the
+    end, at an interrupt, and at epoch ends ``checkpoint_seconds`` apart. The first of the ``ranks`` writes; their other
+    arguments, except for threads, must be equal.
     """
 
     def __init__(
@@ -87,7 +86,6 @@ class TrainingRun:
         minutes: float | None = None,
         patience: int | None = None,
         n_threads: int = -1,
-        model_threads: int = 1,
         checkpoint_seconds: float = CHECKPOINT_SECONDS,
         ranks: Ranks = ALONE,
     ) -> None:
@@ -97,12 +95,12 @@ class TrainingRun:
         self.minutes = minutes if minutes is None else real(minutes, "minutes", at_least=0.0)
         self.patience = patience if patience is None else count(patience, "patience", 1)
         self.checkpoint_seconds = real(checkpoint_seconds, "checkpoint_seconds", at_least=0.0)
-        set_model_threads(count(model_threads, "model_threads", 1, MOST_MODEL_THREADS))
+        set_model_threads(1)
         self.config = config
         self.source = source
         self.splits = splits
         self.folder = None if folder is None else Path(folder)
-        self.n_threads, self.model_threads = n_threads, model_threads
+        self.n_threads = n_threads
         self.ranks = ranks
         self.progress = Progress()
         self.batch = 0  # in the epoch under way
@@ -135,21 +133,21 @@ class TrainingRun:
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
-        The number of ranks may differ from the earlier run's, and ``model_threads`` is that of the earlier run by
-        default. ``cache`` is a folder for parsed LETOR files, and ``observer`` that of `Source.load`; the other
-        arguments are those of the constructor. Data that have changed since are refused.
+        The number of ranks may differ from the earlier run's. ``cache`` is a folder for parsed LETOR files, and
+        ``observer`` that of `Source.load`; the other arguments are those of the constructor. Data that have changed
+        since are refused.
         """
         path = Path(folder) / CHECKPOINT
         header, arrays = read_archive(path, "checkpoint")
         with interpreting(path, "checkpoint"):
-            config, source = TrainingConfig.from_json(header["config"]), Source.from_json(header["source"])
+            config, source = TrainingConfig(**with_tuples(header["config"])), Source(**with_tuples(header["source"]))
             fingerprints: dict[str, str] = header["fingerprints"]
             progress = Progress(**header["progress"])
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
             splits = source.load(normalize=config.normalize_features, cache=cache, observer=observer)
-        settings = {"model_threads": header["model_threads"], "patience": header["patience"], **settings}
+        settings = {"patience": header["patience"], **settings}
         run = cls(config, source, splits, folder, epochs=epochs, minutes=minutes, ranks=ranks, **settings)
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
             if fingerprints.get(name) != run._fingerprints.get(name):
@@ -231,7 +229,7 @@ class TrainingRun:
         self._saved_at = started = time.perf_counter()
         if not self.ranks.first or self.folder is None:
             return
-        header = {name: getattr(self, name) for name in ("epochs", "minutes", "patience", "model_threads")}
+        header = {name: getattr(self, name) for name in ("epochs", "minutes", "patience")}
         header |= {"config": asdict(self.config), "source": asdict(self.source) if self.source else None}
         header |= {"fingerprints": self._fingerprints, "progress": vars(self.progress)}
         write_archive(self.folder / CHECKPOINT, "checkpoint", header, self._state)
