@@ -3,7 +3,7 @@
 #define PLR_RACE_H
 
 #include "sampling/arrival_keys.h"
-#include "sampling/groups.h"
+#include "sampling/groups/group_samplers.h"
 
 /* The n earliest arrivals so far, in order; their items are in a column of a group. */
 typedef struct {
@@ -26,13 +26,13 @@ static inline void enter_race(race *r, double arrival, int32_t item)
 }
 
 /* Fill the ranks of one ranking from `placed` to the cutoff by a race of all items not yet placed. */
-static inline void finish_by_race(const double *weights, size_t n_items, size_t placed, size_t cutoff, uint64_t salt,
-                                  uint64_t sample, double *arrivals, int32_t *column)
+static inline void finish_by_race(const group_query *query, size_t placed, uint64_t salt, uint64_t sample,
+                                  double *arrivals, int32_t *column)
 {
-    race r = {arrivals, column + placed * PLR_GROUP_SIZE, cutoff - placed, 0};
-    for (size_t d = 0; d < n_items; d++) {
+    race r = {arrivals, column + placed * PLR_GROUP_SIZE, query->cutoff - placed, 0};
+    for (size_t d = 0; d < query->n_items; d++) {
         const uint64_t bits = plr_mix64(~salt + (sample << 32 | d) * PLR_GOLDEN_RATIO);
-        const double arrival = exact_exponential((uint32_t)(bits >> 32), bits, sample, d) / weights[d];
+        const double arrival = exact_exponential((uint32_t)(bits >> 32), bits, sample, d) / query->weights[d];
         if (r.n == r.wanted && arrival >= r.arrivals[r.n - 1])
             continue;
         int is_placed = 0;

@@ -17,9 +17,7 @@
 #define ENDS_AT_ONCE 8 /* ends of a block of items, with which a draw compares */
 
 typedef struct {
-    size_t n_items;
-    size_t cutoff;
-    const double *weights;
+    group_query query;
     uint64_t *ends;     /* (n_items + ENDS_AT_ONCE,) where each item ends on a line of 2^62 units */
     int guide_bits;
     uint32_t *guide;    /* (2^guide_bits + 1,) number of blocks that end by j / 2^guide_bits of the line */
@@ -79,7 +77,7 @@ static void share(void *table_, const void *prepared)
 {
     guide_table *table = table_;
     memcpy(table, prepared, sizeof *table);
-    lay_out_own(table, (uintptr_t)table, table->cutoff);
+    lay_out_own(table, (uintptr_t)table, table->query.cutoff);
     forget_rankings(table);
 }
 
@@ -87,9 +85,8 @@ static void prepare(void *table_, const group_query *query)
 {
     guide_table *table = table_;
     lay_out(table, (uintptr_t)table, query->n_items, query->cutoff);
-    table->n_items = query->n_items;
-    table->cutoff = query->cutoff;
-    table->weights = query->weights;
+    table->query = *query;
+    const double *weights = query->weights;
     const size_t n = query->n_items, n_guides = (size_t)1 << table->guide_bits;
     const int shift = LINE_BITS - table->guide_bits;
     const uint64_t line = UINT64_C(1) << LINE_BITS, round_up = (UINT64_C(1) << shift) - 1;
@@ -99,12 +96,12 @@ static void prepare(void *table_, const group_query *query)
     memset(table->guide, 0, (n_guides + 1) * sizeof *table->guide);
     for (size_t block = 0; block < n / ENDS_AT_ONCE; block++) {
         for (size_t i = 0; i < ENDS_AT_ONCE; i++, d++)
-            table->ends[d] = sum += (uint64_t)(int64_t)(table->weights[d] * scale);
+            table->ends[d] = sum += (uint64_t)(int64_t)(weights[d] * scale);
         const uint64_t end = sum < line ? sum : line; /* the sum has rounding of its own */
         table->guide[(end + round_up) >> shift] = (uint32_t)block + 1; /* the last block that ends there counts */
     }
     for (; d < n; d++)
-        table->ends[d] = sum += (uint64_t)(int64_t)(table->weights[d] * scale);
+        table->ends[d] = sum += (uint64_t)(int64_t)(weights[d] * scale);
     for (d = n - 1; d < n + ENDS_AT_ONCE; d++)
         table->ends[d] = line;
     for (size_t j = 1; j <= n_guides; j++)
@@ -155,7 +152,7 @@ PLR_INLINE int see(guide_table *table, int32_t item)
 static void draw(guide_table *table, uint64_t salt, uint64_t sample, int32_t *column)
 {
     const uint64_t own = plr_mix64(salt ^ PLR_GOLDEN_RATIO) + (sample << 32);
-    const size_t cutoff = table->cutoff;
+    const size_t cutoff = table->query.cutoff;
     size_t placed = 0, n;
     table->ranking++;
     for (size_t drawn = 0; drawn < plr_guide_draws(cutoff) && placed < cutoff; drawn += n) {
@@ -171,7 +168,7 @@ static void draw(guide_table *table, uint64_t salt, uint64_t sample, int32_t *co
         }
     }
     if (placed < cutoff)
-        finish_by_race(table->weights, table->n_items, placed, cutoff, salt, sample, table->arrivals, column);
+        finish_by_race(&table->query, placed, salt, sample, table->arrivals, column);
 }
 
 static void draw_group(void *table, plr_stream *stream, uint64_t salt, uint64_t first_sample, size_t n_lanes,

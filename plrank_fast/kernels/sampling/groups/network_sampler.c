@@ -3,9 +3,7 @@
 #include "sampling/near_ties.h"
 
 typedef struct {
-    size_t n_items;
-    size_t cutoff;
-    const double *weights;
+    group_query query;
     size_t n_sorted;       /* rows that the network sorts: all, or a power of two above the cutoff */
     float *means;          /* 1 / weight, scaled for the keys */
     float largest_mean;
@@ -41,20 +39,18 @@ static void prepare(void *sampler_, const group_query *query)
 {
     network_sampler *sampler = sampler_;
     lay_out(sampler, (uintptr_t)sampler, query->n_items);
-    sampler->n_items = query->n_items;
-    sampler->cutoff = query->cutoff;
-    sampler->weights = query->weights;
-    size_t wanted = sampler->cutoff < sampler->n_items ? sampler->cutoff + 1 : sampler->n_items;
+    sampler->query = *query;
+    size_t wanted = sampler->query.cutoff < sampler->query.n_items ? sampler->query.cutoff + 1 : sampler->query.n_items;
     sampler->n_sorted = PLR_BLOCK_ROWS;
     while (sampler->n_sorted < wanted)
         sampler->n_sorted *= 2;
     sampler->largest_mean = 1.0f;
-    for (size_t d = 0; d < sampler->n_items; d++) {
-        sampler->means[d] = (float)(1.0 / sampler->weights[d]);
+    for (size_t d = 0; d < sampler->query.n_items; d++) {
+        sampler->means[d] = (float)(1.0 / sampler->query.weights[d]);
         sampler->largest_mean = sampler->means[d] > sampler->largest_mean ? sampler->means[d] : sampler->largest_mean;
     }
-    const float scale = make_key_format(sampler->n_items, sampler->largest_mean).scale;
-    for (size_t d = 0; d < sampler->n_items; d++)
+    const float scale = make_key_format(sampler->query.n_items, sampler->largest_mean).scale;
+    for (size_t d = 0; d < sampler->query.n_items; d++)
         sampler->means[d] *= scale;
 }
 
@@ -82,7 +78,7 @@ PLR_INLINE vec_i32 make_keys(const network_sampler *sampler, int shift, int32_t 
     vec_i32 rarest = (vec_i32){0} + INT32_MAX;
     for (size_t lane = 0; lane < PLR_GROUP_SIZE; lane += PLR_LANES_32) {
         vec_i32 slot = {0};
-        for (size_t d = 0; d < sampler->n_items; d++) {
+        for (size_t d = 0; d < sampler->query.n_items; d++) {
             vec_i32 word = load_row((int32_t *)sampler->words + lane, d);
             vec_f32 arrival = exponential_f32(word, &rarest) * sampler->means[d];
             store_row(sampler->keys + lane, d, arrival_key(arrival, shift, slot_mask, slot));
@@ -97,10 +93,10 @@ static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64
 {
     const network_sampler *sampler = sampler_;
     (void)n_lanes;
-    const size_t n = sampler->n_items, cutoff = sampler->cutoff;
+    const size_t n = sampler->query.n_items, cutoff = sampler->query.cutoff;
     const key_format format = make_key_format(n, sampler->largest_mean);
     const sorted_group group = {format, sampler->keys, sampler->n_sorted, cutoff, sampler->words, NULL, PLR_GROUP_SIZE,
-                                1, sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
+                                1, sampler->query.weights, salt, first_sample, sampler->exact, sampler->order, columns};
     int32_t *keys = sampler->keys;
     plr_stream_state state = plr_stream_load(stream);
     for (size_t d = 0; d < n; d++) {

@@ -14,17 +14,13 @@
 #define MOST_COMPARED 192 /* rows of draws: a slow race then completes the rankings */
 
 typedef struct {
-    size_t n_items;
-    size_t cutoff;
-    const double *weights;
-    double total;
-    double draws_per_item;
+    group_query query;
     int slot_bits;
     size_t first_rows;   /* drawn before the first check whether they suffice; an even number */
     uint32_t *slots;     /* (2^slot_bits + SLOTS_AT_ONCE + 1,), see above */
     double *ends;        /* (n_items,) where each item's share of the line of slots ends, in 2^-16 of a slot */
     uint32_t *draws;     /* (MOST_COMPARED, 16) */
-    uint32_t *doubled;     /* likewise */
+    uint32_t *doubled;   /* likewise */
     double *arrivals;    /* (cutoff,) for the race that finishes a ranking */
 } slot_table;
 
@@ -63,14 +59,14 @@ static size_t size(size_t n_items, size_t cutoff)
 
 static void fill_slots(slot_table *table)
 {
-    const size_t n = table->n_items, line = (size_t)1 << (table->slot_bits + 16);
-    const double scale = (double)line / table->total;
+    const size_t n = table->query.n_items, line = (size_t)1 << (table->slot_bits + 16);
+    const double scale = (double)line / table->query.total;
     uint32_t *slots = table->slots;
     double end = 0.0;
     size_t next = 0;
     uint32_t owner = 0; /* item at the start of the last slot that is cut */
     for (size_t d = 0; d < n; d++) {
-        end += table->weights[d] * scale;
+        end += table->query.weights[d] * scale;
         table->ends[d] = end;
         size_t stop = (size_t)(int64_t)end;
         stop = stop < line && d + 1 < n ? stop : line;
@@ -93,11 +89,7 @@ static void prepare(void *table_, const group_query *query)
     slot_table *table = table_;
     table->slot_bits = bits_of_slots(query->n_items, query->draws_per_item > 1.5);
     lay_out(table, (uintptr_t)table, query->n_items, query->cutoff, table->slot_bits);
-    table->n_items = query->n_items;
-    table->cutoff = query->cutoff;
-    table->weights = query->weights;
-    table->total = query->total;
-    table->draws_per_item = query->draws_per_item;
+    table->query = *query;
     fill_slots(table);
     /* Half of the groups take another round. The cost depends little on the choice: anything from the mean to three
      * deviations more costs the same within 10 %. */
@@ -110,7 +102,7 @@ static void prepare(void *table_, const group_query *query)
  * share a slot. */
 static uint32_t look_up_item(const slot_table *table, uint32_t word, uint32_t at, uint64_t bits)
 {
-    const uint32_t slot = word >> (32 - table->slot_bits), last = (uint32_t)table->n_items - 1;
+    const uint32_t slot = word >> (32 - table->slot_bits), last = (uint32_t)table->query.n_items - 1;
     const double position = (double)(slot << 16 | (word & 0xffff)) + ((double)(bits >> 12) + 0.5) * 0x1p-52;
     uint32_t item = (at & ~UNDECIDED) >> 16;
     item -= item > 0 && at << 16 == 0; /* at a tie the draw may be before the cut */
@@ -157,7 +149,7 @@ static void draw_table_rows(slot_table *table, plr_stream_state *state, size_t f
 static void place_rows(slot_table *table, plr_stream_state *state, uint64_t salt, uint64_t first_sample,
                        int32_t *columns, size_t *n_placed)
 {
-    const size_t cutoff = table->cutoff;
+    const size_t cutoff = table->query.cutoff;
     uint32_t repeats[PLR_GROUP_SIZE] = {0}, most = 0;
     size_t row = 0, stop = table->first_rows;
     do {
@@ -168,7 +160,7 @@ static void place_rows(slot_table *table, plr_stream_state *state, uint64_t salt
             most = repeats[i] > most ? repeats[i] : most;
         stop = row;
         if (row < cutoff + most)
-            stop += (size_t)((double)(cutoff + most - row) * table->draws_per_item + 1.0) / 2 * 2;
+            stop += (size_t)((double)(cutoff + most - row) * table->query.draws_per_item + 1.0) / 2 * 2;
         stop = stop < MOST_COMPARED ? stop : MOST_COMPARED;
     } while (row < stop);
     for (int i = 0; i < PLR_GROUP_SIZE; i++)
@@ -186,9 +178,8 @@ static void draw_group(void *table_, plr_stream *stream, uint64_t salt, uint64_t
     place_rows(table, &state, salt, first_sample, columns, n_placed);
     plr_stream_store(stream, &state);
     for (size_t i = 0; i < PLR_GROUP_SIZE; i++)
-        if (__builtin_expect(n_placed[i] < table->cutoff, 0))
-            finish_by_race(table->weights, table->n_items, n_placed[i], table->cutoff, salt, first_sample + i,
-                           table->arrivals, columns + i);
+        if (__builtin_expect(n_placed[i] < table->query.cutoff, 0))
+            finish_by_race(&table->query, n_placed[i], salt, first_sample + i, table->arrivals, columns + i);
 }
 
 const slot_table_kernels ISA(slot_table_kernels) = {size, prepare, draw_group};

@@ -19,10 +19,7 @@
 #define STEP 32          /* items that one step of the stream has bits for */
 
 typedef struct {
-    size_t n_items;
-    size_t cutoff;
-    const double *weights;
-    double deadline;
+    group_query query;
     size_t most_candidates; /* a multiple of 16 */
     uint32_t *thresholds;   /* (n_items rounded up to 32,) see above */
     float *means;           /* likewise, 1 / weight, scaled for the keys */
@@ -68,7 +65,7 @@ static size_t size(size_t n_items, size_t cutoff)
 PLR_INLINE vec_f64 describe_items(const threshold_sampler *sampler, size_t first, vec_f64 weight)
 {
     vec_f64 mean = 1.0 / weight;
-    vec_f64 waiting = vec_exp_flush(weight * -sampler->deadline) * 0x1p16;
+    vec_f64 waiting = vec_exp_flush(weight * -sampler->query.deadline) * 0x1p16;
     /* 1 - 2^-16 may be too low, but not too high */
     waiting = vec_min_f64(waiting, vec_all(65535.0));
     vec_half_i32 threshold = __builtin_convertvector(waiting, vec_half_i32) << 16;
@@ -82,14 +79,11 @@ static void prepare(void *sampler_, const group_query *query)
 {
     threshold_sampler *sampler = sampler_;
     lay_out(sampler, (uintptr_t)sampler, query->n_items, query->cutoff);
-    sampler->n_items = query->n_items;
-    sampler->cutoff = query->cutoff;
-    sampler->weights = query->weights;
-    sampler->deadline = query->deadline;
+    sampler->query = *query;
     const size_t n = query->n_items, padded = (n + STEP - 1) / STEP * STEP;
     vec_f64 largest = vec_all(1.0);
     for (size_t d = 0; d < n; d += PLR_LANES) {
-        vec_f64 mean = describe_items(sampler, d, vec_load_some(sampler->weights + d, n - d, 1.0));
+        vec_f64 mean = describe_items(sampler, d, vec_load_some(sampler->query.weights + d, n - d, 1.0));
         largest = vec_max_f64(mean, largest);
     }
     for (size_t d = n; d < padded; d++)
@@ -156,8 +150,8 @@ PLR_INLINE size_t find_candidates(const threshold_sampler *sampler, plr_stream_s
                                   int32_t *items)
 {
     size_t n = 0;
-    for (size_t first = 0; first < sampler->n_items; first += CHUNK) {
-        const size_t left = sampler->n_items - first, before = n;
+    for (size_t first = 0; first < sampler->query.n_items; first += CHUNK) {
+        const size_t left = sampler->query.n_items - first, before = n;
         n += find_in_chunk(state, sampler->thresholds + first, left < CHUNK ? left : CHUNK, found + n,
                            sampler->most_candidates - n);
         if (n > sampler->most_candidates)
@@ -250,11 +244,11 @@ PLR_INLINE void make_candidate_keys(const threshold_sampler *sampler, const sort
 static void draw_exactly(const threshold_sampler *sampler, plr_stream_state state, const sorted_group *group,
                          size_t sample, int unseen)
 {
-    race r = {sampler->exact, group->columns + sample, sampler->cutoff, 0};
+    race r = {sampler->exact, group->columns + sample, sampler->query.cutoff, 0};
     const uint32_t *words = group->words + sample * group->sample_step;
     const uint64_t number = group->first_sample + sample;
     uint32_t step[PLR_GROUP_SIZE];
-    for (size_t d = 0; d < sampler->n_items; d++) {
+    for (size_t d = 0; d < sampler->query.n_items; d++) {
         const uint32_t in_chunk = (uint32_t)(d % CHUNK);
         if (in_chunk % STEP == 0) {
             plr_lanes lanes = plr_stream_step_32(&state);
@@ -266,7 +260,7 @@ static void draw_exactly(const threshold_sampler *sampler, plr_stream_state stat
             word = *words++;
         else
             word |= (uint32_t)(plr_mix64(~group->salt + (number << 32 | d)) >> 48);
-        enter_race(&r, exact_exponential(word, group->salt, number, d) / sampler->weights[d], (int32_t)d);
+        enter_race(&r, exact_exponential(word, group->salt, number, d) / sampler->query.weights[d], (int32_t)d);
     }
 }
 
@@ -275,7 +269,7 @@ static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64
 {
     const threshold_sampler *sampler = sampler_;
     (void)n_lanes;
-    const size_t cutoff = sampler->cutoff, row = sampler->most_candidates + 64;
+    const size_t cutoff = sampler->query.cutoff, row = sampler->most_candidates + 64;
     size_t most = 0, n_sorted = PLR_BLOCK_ROWS;
     uint32_t n_candidates[PLR_GROUP_SIZE];
     plr_stream_state states[PLR_GROUP_SIZE], state = plr_stream_load(stream);
@@ -283,7 +277,7 @@ static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64
     while (n_sorted < cutoff + 1)
         n_sorted *= 2;
     sorted_group group = {sampler->format, keys, n_sorted, cutoff, sampler->words, sampler->items, 1, row,
-                          sampler->weights, salt, first_sample, sampler->exact, sampler->order, columns};
+                          sampler->query.weights, salt, first_sample, sampler->exact, sampler->order, columns};
     for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
         states[sample] = state;
         size_t n = find_candidates(sampler, &state, sampler->found + sample * row, sampler->items + sample * row);
@@ -299,7 +293,7 @@ static void draw_group(void *sampler_, plr_stream *stream, uint64_t salt, uint64
     sort_keys(keys, most, n_sorted);
 
     int32_t near[PLR_GROUP_SIZE];
-    const uint32_t deadline = (uint32_t)exact_key(group.format, sampler->deadline, 0) >> group.format.slot_bits;
+    const uint32_t deadline = (uint32_t)exact_key(group.format, sampler->query.deadline, 0) >> group.format.slot_bits;
     read_ranks(&group, near, 1);
     for (size_t sample = 0; sample < PLR_GROUP_SIZE; sample++) {
         uint32_t last = (uint32_t)keys[(cutoff - 1) * PLR_GROUP_SIZE + sample] >> group.format.slot_bits;
