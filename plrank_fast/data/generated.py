@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from plrank_fast.data.ranking_data import RankingData
-from plrank_fast.validation import choice, count
+from plrank_fast.validation import ProfileName, Split, choice, count
 
 N_FACTORS = 12
 N_CONJUNCTIONS = 16
@@ -72,11 +72,11 @@ PROFILES: dict[str, Profile] = {
 
 
 def generate(
-    profile: str,
+    profile: ProfileName,
     n_queries: int | None = None,
     *,
     seed: int = 0,
-    split: str = "train",
+    split: Split = "train",
     n_features: int | None = None,
 ) -> RankingData:
     """Draw a data set with the shape of a public one.

@@ -11,6 +11,7 @@ from __future__ import annotations
 import time
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from plrank_fast.benchmarks.epoch_cost import Method
 from plrank_fast.data import PROFILES, generate, normalize_queries
@@ -18,6 +19,7 @@ from plrank_fast.reproduction.published import ALL, BEYOND, cell_of, method_of
 from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
+from plrank_fast.validation import Split
 
 LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by a half each
 DOCS_PER_SECOND = 12_000  # training data for each second of a run, so that epochs fit into it
@@ -119,8 +121,9 @@ def _splits(name: str, number: int, seconds: float) -> Splits:
     profile = PROFILES[name]
     queries = int(DOCS_PER_SECOND * seconds / profile.mean_length)
     queries = min(profile.n_queries, max(LEAST_QUERIES, queries))
-    sizes = {"train": queries, "vali": LEAST_QUERIES, "test": max(LEAST_QUERIES, queries)}
-    return {part: normalize_queries(generate(name, n, seed=number, split=part)) for part, n in sizes.items()}
+    sizes: dict[Split, int] = {"train": queries, "vali": LEAST_QUERIES, "test": max(LEAST_QUERIES, queries)}
+    shape: Any = name
+    return {part: normalize_queries(generate(shape, n, seed=number, split=part)) for part, n in sizes.items()}
 
 
 def find_folds(folder: str) -> list[Source]:

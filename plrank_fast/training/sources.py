@@ -10,9 +10,9 @@ import numpy as np
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data import PROFILES, RankingData, concatenate, generate, load_letor, normalize_queries
 from plrank_fast.data.letor_cache import cached
-from plrank_fast.validation import choice, count, flag
+from plrank_fast.validation import ProfileName, Split, choice, count, flag
 
-PARTS = ("train", "vali", "test")
+PARTS: tuple[Split, ...] = ("train", "vali", "test")
 Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the same feature columns
 Observer = Callable[[str, RankingData], None]
 
@@ -44,7 +44,7 @@ class Source:
     train: tuple[str, ...] = ()
     vali: tuple[str, ...] = ()
     test: tuple[str, ...] = ()
-    profile: str | None = None
+    profile: ProfileName | None = None
     queries: int | None = None
     features: int | None = None
     data_seed: int = 0

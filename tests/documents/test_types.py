@@ -157,6 +157,8 @@ CALLS: dict[str, Any] = {
     "curvature": lambda name: boosting.BoostingObjective(curvature=name),
     "gain": lambda name: boosting.BoostingObjective(gain=name),
     "truncation": lambda name: losses.lambda_rank(FIVE, FIVE, truncation=name),
+    "profile": lambda name: plr.data.generate(name, 1, n_features=1),
+    "split": lambda name: plr.data.generate("yahoo", 1, n_features=1, split=name),
     "kind": lambda name: fairness.disparity(FIVE, FIVE, kind=name),
     "kind of pointwise": lambda name: losses.pointwise(FIVE, [0.0, 1.0, 0.0, 1.0, 1.0], kind=name),
 }
@@ -165,6 +167,7 @@ TYPES = {
     "ties": "RankTies",
     "ties of list_mle": "LabelTies",
     "normalize": "Normalization",
+    "profile": "ProfileName",
     "kind": "Disparity",
     "kind of pointwise": "Pointwise",
 }
