@@ -27,8 +27,8 @@ for round_ns in (1e-3, 1e18):
 @pytest.mark.usefixtures("without_address_sanitizer")
 def test_memory_is_written_before_it_is_read():
     """At one level, as most of the time goes to the start of Python; not AVX-512, which valgrind does not know. All
-    levels are for `make sanitize`. Mutant: thresholds of `stochastic_rank` set up to the last whole register, and read
-    to the last step of the stream."""
+    levels are for `make sanitize`. Mutant: thresholds of `threshold_sampler` set up to the last register, and
+    read to the last step of the stream."""
     *_, widest = (level for level in plr.build_info()["simd_levels"] if level != "avx512")
     answer = subprocess.run(
         ["valgrind", "-q", "--error-limit=no", sys.executable, "-c", PROGRAM],
