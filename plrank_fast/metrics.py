@@ -24,7 +24,6 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
-import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -210,8 +209,7 @@ def ideal_dcg(
     >>> plr.ideal_dcg([0.0, 3.0, 1.0], [0.30, 0.35, 0.20])
     array([1.35])
     """
-    gain = validation.real_array(relevance, "relevance")
-    return _metrics.dcg(np.zeros_like(gain), gain, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg")
+    return _metrics.dcg(None, relevance, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg")
 
 
 @validation.hinted

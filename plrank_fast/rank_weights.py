@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._core.ranking.metrics import discounts
+from plrank_fast._core.ranking.metrics import discounts, gains_of_small_grades
 from plrank_fast.validation import FloatArray, IntArray
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
@@ -110,6 +110,9 @@ def gains(labels: ArrayLike) -> FloatArray:
     >>> plr.gains([0, 1, 2, 4])
     array([ 0.,  1.,  3., 15.])
     """
+    small = gains_of_small_grades(labels, 1)
+    if small is not None:
+        return small
     array = validation.within(validation.real_array(labels, "labels", ndim=None), "labels", 0.0, LARGEST_LABEL)
     validation.warn_if_gains(array.reshape(-1))
     return np.exp2(array) - 1.0

@@ -12,6 +12,7 @@ import numpy as np
 
 import plrank_fast as plr
 from plrank_fast import fairness, losses, off_policy, rewards
+from plrank_fast._adapters.expected_loss import expected_loss
 from plrank_fast._methods.registry import ESTIMATORS
 
 N_SAMPLES = 70  # more than one group of rankings, and more than one block for queries of 33 items or more
@@ -229,6 +230,15 @@ def fit_strengths(scores, relevance, rank_weights, first_query, *, offsets=None,
     return plr.fit_strengths(items, places, offsets, ridge=0.1, n_threads=n_threads).strengths
 
 
+def normalised_loss(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
+    """The loss of the adapters as its ideal DCG divides it."""
+    return expected_loss(
+        scores, relevance, offsets=offsets, mask=None, weight=None, metric="ndcg", cutoff=None,
+        rank_weights=rank_weights, gain="linear", max_label=None, normalize=True, reduction="mean", method="exact",
+        words=None, rtol=1e-6, n_threads=n_threads, first_query=first_query,
+    )  # fmt: skip
+
+
 OTHERS = {
     "scores_for_exposure": towards_exposures(plr.scores_for_exposure),
     "exposure_matching": towards_exposures(losses.exposure_matching),
@@ -240,6 +250,7 @@ OTHERS = {
     "rips": logged(off_policy.rips, per_rank=True),
     "iips": logged(off_policy.iips, per_rank=True),
     "pseudo_inverse": logged(off_policy.pseudo_inverse),
+    "normalised loss": normalised_loss,
     "item_propensities": item_propensities,
     "ranking_propensities": ranking_propensities,
     "expected_reward alpha_ndcg": rewarded(

@@ -10,8 +10,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
+from plrank_fast._core.ranking.metrics import gains_of_small_grades
 from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
-from plrank_fast.named_metrics import SUMS_OVER_RANKS, check_metric, checked_scale, labelled_metric
+from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import LARGEST_LABEL, gains
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
@@ -77,9 +78,16 @@ def expected_loss(
             return grades
         return gains(validation.within(grades, "relevance", 0.0, LARGEST_LABEL, GRADES))
 
+    given = layout.documents(relevance, "relevance")
+    exponential = metric in WITH_GAINS and gain == "exponential"
+    labels = gains_of_small_grades(given, options["n_threads"]) if exponential else None
+    if labels is None:
+        labels = validation.real_array(given, "relevance")
+    else:
+        gain = "linear"  # of these, which are gains
     target = labelled_metric(
-        metric, validation.real_array(layout.documents(relevance, "relevance"), "relevance"), layout.offsets,
-        cutoff=cutoff, gain=gain_of, rank_weights=rank_weights, max_label=max_label, name="relevance",
+        metric, labels, layout.offsets, cutoff=cutoff, gain=gain_of, rank_weights=rank_weights,
+        max_label=max_label, name="relevance",
     )  # fmt: skip
     factors: Any = -1.0  # one for each query's metric, or one for all
     total = float(n_queries)
@@ -90,7 +98,7 @@ def expected_loss(
         factors = factors / (total or 1.0)
     if normalize and metric == "ndcg":
         # A query without relevant documents has an ideal metric of 0, and no gradient.
-        factors = target.over_ideal(factors, layout.offsets)
+        factors = target.over_ideal(factors, layout.offsets, options["n_threads"])
     of_ranks = metric in SUMS_OVER_RANKS
     method = resolve_method(method, layout.offsets, target.rank_weights.shape[-1]) if of_ranks else EXACT
     can_change = direction is None or method == EXACT
@@ -98,7 +106,7 @@ def expected_loss(
     can_change = direction is None or of_ranks
     validation.require(can_change, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)
     values, ascent = target.value_and_gradient(
-        np.asarray(layout.documents(scores, "scores"), dtype=np.float64), method, offsets=layout.offsets,
+        layout.documents(scores, "scores"), method, offsets=layout.offsets,
         rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
     )  # fmt: skip
     if direction is not None:
@@ -109,5 +117,5 @@ def expected_loss(
             layout.documents(scores, "scores"), target.relevance, target.rank_weights, along, offsets=layout.offsets,
             rtol=options["rtol"], n_threads=options["n_threads"],
         )  # fmt: skip
-    of_docs = np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors
-    return factors * values, layout.place(of_docs * ascent)
+    ascent *= np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors
+    return factors * values, layout.place(ascent)

@@ -42,11 +42,10 @@ def nanoseconds(method: str, lengths: IntArray, cutoff: int) -> FloatArray:
     table = np.log(np.asarray(NANOSECONDS[method], dtype=np.float64))
     known = np.log(np.asarray(LENGTHS, dtype=np.float64))
     at = np.log(np.maximum(lengths, 1.0))
-    by_length = np.array([np.interp(at, known, logarithms) for logarithms in table.T])  # (cutoffs, queries)
     column = np.interp(np.log(max(cutoff, 1)), np.log(CUTOFFS), np.arange(len(CUTOFFS)))
     low = min(int(column), len(CUTOFFS) - 2)
-    per_document = (low + 1 - column) * by_length[low] + (column - low) * by_length[low + 1]
-    return lengths * np.exp(per_document)
+    lower, upper = (np.interp(at, known, logarithms) for logarithms in table.T[low : low + 2])
+    return lengths * np.exp((low + 1 - column) * lower + (column - low) * upper)
 
 
 def choose_method(offsets: IntArray, cutoff: int) -> str:
@@ -60,7 +59,8 @@ def choose_method(offsets: IntArray, cutoff: int) -> str:
 
 
 def _choose(lengths: IntArray, cutoff: int) -> str:
-    exact, sampled = (nanoseconds(method, lengths, cutoff).sum() for method in ("pl_rank_exact", "pl_rank_cmc"))
+    lengths, counts = np.unique(lengths, return_counts=True)  # in a batch, lengths repeat
+    exact, sampled = (counts @ nanoseconds(method, lengths, cutoff) for method in ("pl_rank_exact", "pl_rank_cmc"))
     return "pl_rank_exact" if exact <= WORTH_OF_EXACTNESS * sampled else "pl_rank_cmc"
 
 

@@ -7,6 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
+from plrank_fast._core.ranking.metrics import gains_of_small_grades
 
 REFERENCES = {
     "precision": reference.precision,
@@ -35,6 +36,17 @@ class TestRankWeights:
         np.testing.assert_array_equal(plr.gains([0, 1, 2, 3, 4]), [0, 1, 3, 7, 15])
         np.testing.assert_allclose(plr.gains(np.array([[0.5], [1.5]], dtype=np.float32)), [[2**0.5 - 1], [2**1.5 - 1]])
         assert plr.gains([200.0])[0] == 2.0**200
+
+    @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int32, np.int64])
+    def test_gains_of_small_grades(self, kind, on_team):
+        """By teams, and what is no small grade goes another way. Mutants: only the first labels become gains; what the
+        last range has found is lost; 7 is a small grade, of which labels that look like gains are made."""
+        grades = (np.arange(10_000) % 7).astype(kind)
+        gains = gains_of_small_grades
+        for found in (gains(grades, 1), *(on_team(n, lambda n_threads: gains(grades, n_threads)) for n in (2, 3))):
+            np.testing.assert_array_equal(found, 2.0**grades - 1.0)
+        for other in (7, -1, *([0.5, np.nan] if np.dtype(kind).kind == "f" else [])):
+            assert gains(np.append(grades, [other]).astype(kind), 2) is None
 
 
 class TestOffsets:
@@ -309,6 +321,19 @@ class TestIdeal:
         with pytest.raises(ValueError, match=r"^rank_weights must be at least 0, got -0.5 at index \(1, 0\): NDCG is"):
             plr.ideal_dcg([1.0, 2.0, 0.0], [[1.0, 0.5], [-0.5, 0.0]], offsets=[0, 2, 3])
         assert function([1.0, 0.0, 0.0], [1.0, 0.0, 0.0, -1.0])[0] == 1.0
+
+    @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int64])
+    def test_relevance_alone(self, kind):
+        """Arrays that need no conversion and others. Mutants: what is found among the scores, of which there are none,
+        stands for what was found in the relevance; no limit of its magnitude."""
+        relevance, offsets = np.array([3, 0, 1, 0, 2], dtype=kind), np.array([0, 2, 5])
+        expected = [3.0, 2.0 + 1.0 / np.log2(3.0)]
+        for given in (relevance, relevance.tolist(), np.repeat(relevance, 2)[::2]):
+            np.testing.assert_array_equal(plr.ideal_dcg(given, cutoff=2, offsets=offsets), expected)
+        of_floats = {np.nan: "be finite", **({1e300: "be 0 or have"} if kind == np.float64 else {})}
+        for bad, message in {-1: "be at least 0", **(of_floats if kind != np.int64 else {})}.items():
+            with pytest.raises(ValueError, match=f"relevance must {message}"):
+                plr.ideal_dcg(np.array([bad, 1, 1], dtype=kind), offsets=np.array([0, 2, 3]))
 
 
 class TestDocumentsNotRetrieved:

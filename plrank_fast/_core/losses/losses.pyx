@@ -5,7 +5,7 @@ finish. A long query is divided into rows, and the driver checks for interrupts 
 """
 
 from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY, ldexp
+from libc.math cimport INFINITY
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
@@ -32,13 +32,11 @@ from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_NOT_FINITE, PLR_TOO_LARGE, found_in,
+    gain_of_grade, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
-
-cdef extern from "runtime/atomics.h" nogil:
-    void plr_add_flags(int *flags, int found)
 
 ctypedef Loss (*loss_function)() noexcept nogil
 
@@ -87,7 +85,7 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
     cdef intp_t d
     if call.to_gains:
         for d in range(of_batch.n_items):
-            labels[d] = ldexp(1.0, <int>labels[d]) - 1.0
+            labels[d] = gain_of_grade(labels[d])
     query.options = &call.options
     query.n_items = of_batch.n_items
     query.cutoff = min(call.options.cutoff, query.n_items)

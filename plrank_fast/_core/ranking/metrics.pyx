@@ -12,11 +12,15 @@ from plrank_fast._core.ranking.remaining cimport (
 from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
     CheckedBatch,
+    Column,
     checked_batch,
     checked_cutoff,
     checked_real,
     checked_threads,
     chosen,
+    copy_column,
+    plain,
+    threads_of_pass,
     validation,
     zeros,
 )
@@ -24,9 +28,12 @@ from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
-from plrank_fast._core.runtime.magnitudes cimport PLR_NEGATIVE
+from plrank_fast._core.runtime.magnitudes cimport (
+    PLR_KINDS, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, each_within, gain_of_grade,
+)
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.teams cimport run_ranges
 
 
 cdef dict NORMALISATIONS = {"query": False, "dataset": True}
@@ -407,6 +414,28 @@ cdef object discounts_of(intp_t n_ranks):
     return DISCOUNTS if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
 
 
+cdef void gains_in_range(void *labels_, intp_t start, intp_t stop) noexcept nogil:
+    cdef Column *labels = <Column *>labels_
+    cdef intp_t d
+    if not copy_column(labels, start, stop) & PLR_NO_SMALL_GRADE:
+        for d in range(start, stop):
+            labels.copy[d] = gain_of_grade(labels.copy[d])
+
+
+def gains_of_small_grades(labels, n_threads):
+    """Return 2**label - 1 for an array of grades from 0 to 6; None for any other, whose labels might be gains."""
+    cdef Column column
+    cdef intp_t n
+    column.kind, column.found = PLR_KINDS, 0
+    column.given = <const char *>plain(labels, &column.kind, &n)
+    if n < 1:
+        return None
+    gains = zeros(n)
+    column.copy = <double *>data_of(gains)
+    run_ranges(gains_in_range, &column, n, 1.0, threads_of_pass(n_threads, n))
+    return None if column.found & PLR_NO_SMALL_GRADE else gains
+
+
 cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
     cdef intp_t i
     for i in range(n):
@@ -431,6 +460,18 @@ cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
     return 0
 
 
+cdef CheckedBatch without_scores(relevance, rank_weights, offsets, n_threads):
+    """Return the arrays of the ideal DCG, which has no scores; the ranks of those that are set are not looked at."""
+    cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
+    if not batch.read_plain(relevance, NOT_TAKEN, rank_weights, offsets, n_threads) or (
+        offsets is None or not each_within(batch.found_in_scores)
+    ):
+        relevance = validation.real_array(relevance, "relevance")
+        return checked_batch(np.zeros_like(relevance), relevance, rank_weights, offsets, n_threads)
+    batch.queries.relevance, batch.found_in_relevance = batch.queries.scores, batch.found_in_scores
+    return batch
+
+
 def dcg(
     scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, str result="dcg",
     normalize="query", empty=0.0
@@ -440,11 +481,14 @@ def dcg(
     The other arguments are those of the public functions.
     """
     cdef MetricCall call
-    cdef CheckedBatch checked = checked_batch(
-        scores, relevance, NOT_TAKEN if rank_weights is None else rank_weights, offsets, n_threads, "relevance", True,
-        True)
+    cdef CheckedBatch checked
     cdef bint over_all = False
     cdef double of_empty = 0.0
+    given_weights = NOT_TAKEN if rank_weights is None else rank_weights
+    if result == "ideal_dcg":
+        checked = without_scores(relevance, given_weights, offsets, n_threads)
+    else:
+        checked = checked_batch(scores, relevance, given_weights, offsets, n_threads, "relevance", True, True)
     if rank_weights is None:
         rank_weights = discounts_of(checked.longest)
         checked.queries.rank_weights = <double *>data_of(rank_weights)

@@ -10,6 +10,18 @@ cdef object validation               # the package of that name
 cdef object NOT_TAKEN                # stands for an array that a function does not take
 
 
+cdef struct Column:
+    # one number for each item
+    const char *given
+    int kind                         # of ``magnitudes.h``
+    double *copy
+    int found                        # flags, likewise
+
+cdef void *plain(object array, int *kind, intp_t *n_values, bint writeable=*) noexcept
+cdef int threads_of_pass(object n_threads, intp_t n_items) except -1
+cdef int copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil
+
+
 cdef class CheckedBatch:
     cdef Queries queries             # those of the copies
     cdef intp_t n_items              # items of all queries

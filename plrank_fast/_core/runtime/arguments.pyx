@@ -22,18 +22,12 @@ from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_LIMIT_EXPONENT, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE, copy_each_within_limits, each_within, found_in,
-    found_while_copying,
+    PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
+    copy_each_within_limits, each_within, found_in, found_while_copying, plr_add_flags,
 )
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
-
-cdef extern from "runtime/atomics.h" nogil:
-    void plr_add_flags(int *flags, int found)
-
-cdef extern from "runtime/magnitudes.h" nogil:
-    int PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS, PLR_KINDS
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
@@ -170,24 +164,17 @@ cdef int threads_of_pass(object n_threads, intp_t n_items) except -1:
     return 1
 
 
-cdef struct Column:
-    # one number for each item
-    const char *given
-    int kind                         # of ``magnitudes.h``
-    double *copy
-    int found                        # flags, likewise
-
-
 cdef struct Columns:
     Column scores
     Column relevance
 
 
-cdef inline void copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil:
+cdef int copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil:
+    """Copy the numbers of some items; return what was found among them."""
     cdef size_t width = 4 if column.kind == PLR_FLOATS or column.kind == PLR_INTS else 8
-    plr_add_flags(
-        &column.found,
-        found_while_copying(column.copy + start, column.given + start * width, column.kind, stop - start))
+    cdef int found = found_while_copying(column.copy + start, column.given + start * width, column.kind, stop - start)
+    plr_add_flags(&column.found, found)
+    return found
 
 
 cdef void copy_columns(void *columns_, intp_t start, intp_t stop) noexcept nogil:

@@ -10,6 +10,7 @@ one for a long query. Neither is called for queries that need no work.
 """
 
 from libc.stdint cimport uintptr_t
+from libc.string cimport memset
 
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 from plrank_fast._core.runtime.teams cimport Loop, learn_work, pays, run_loop, saved_by_team, threads_worth
@@ -54,20 +55,24 @@ cdef struct Share:
 cdef Share share_of_round(const Batch *batch, intp_t start, double learnt, int n_threads) noexcept nogil:
     """Return the queries from ``start`` on that fit into a round.
 
-    A query that fills a round begins one, because only a round of a single query can be long. All this is serial, so a
-    query that is as long as the one before costs the same without another estimate.
+    A query that fills a round begins one, because only a round of a single query can be long. All this is serial, so
+    the cost of a length is kept.
     """
     cdef Share share = Share(start, 0.0, 0.0)
-    cdef double budget = ROUND_NS * n_threads / learnt, cost = 0.0
-    cdef intp_t n_items = -1
+    cdef double budget = ROUND_NS * n_threads / learnt
+    cdef intp_t n_items, slot
+    cdef intp_t[64] lengths
+    cdef double[64] costs
+    memset(lengths, -1, sizeof(lengths))
     while share.stop < batch.n_queries and share.ns <= budget:
-        if items_of(batch, share.stop) != n_items:
-            n_items = items_of(batch, share.stop)
-            cost = cost_of(batch, n_items)
-            if cost > budget and share.stop > start:
-                break
-            share.longest = max(share.longest, cost)
-        share.ns += cost
+        n_items = items_of(batch, share.stop)
+        slot = n_items & 63
+        if lengths[slot] != n_items:
+            lengths[slot], costs[slot] = n_items, cost_of(batch, n_items)
+        if costs[slot] > budget and share.stop > start:
+            break
+        share.ns += costs[slot]
+        share.longest = max(share.longest, costs[slot])
         share.stop += 1
     return share
 

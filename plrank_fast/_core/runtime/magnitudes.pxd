@@ -6,7 +6,11 @@ cdef bint are_finite(const double *values, size_t n) noexcept nogil
 cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil
 cdef bint are_within_limits(const double *values, size_t n) noexcept nogil
 
+cdef extern from "runtime/atomics.h" nogil:
+    void plr_add_flags(int *flags, int found)
+
 cdef extern from "runtime/magnitudes.h" nogil:
+    const int PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS, PLR_KINDS
     const int PLR_NOT_FINITE, PLR_TOO_LARGE, PLR_NEGATIVE, PLR_ABOVE_ONE, PLR_NO_SMALL_GRADE, PLR_LIMIT_EXPONENT
     const int64_t PLR_LARGEST_COUNT
     const double PLR_SMALLEST_TOLERANCE
@@ -14,3 +18,8 @@ cdef extern from "runtime/magnitudes.h" nogil:
 cdef int found_in(const double *values, size_t n) noexcept nogil
 cdef int found_while_copying(double *to, const void *values, int kind, size_t n) noexcept nogil
 cdef bint each_within(int found) noexcept nogil
+
+
+cdef inline double gain_of_grade(double label) noexcept nogil:
+    """Return 2**label - 1 for a small grade."""
+    return (1 << <int>label) - 1

@@ -9,7 +9,7 @@ from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "runtime/magnitudes.h" nogil:
-    int PLR_TOO_SMALL, PLR_LARGE_ENOUGH, PLR_DOUBLES
+    int PLR_TOO_SMALL, PLR_LARGE_ENOUGH
     ctypedef struct magnitudes_kernels:
         int (*found_in)(const double *values, size_t n) noexcept nogil
         int (*found_while_copying[4])(double *to, const void *values, size_t n) noexcept nogil
