@@ -15,6 +15,7 @@ from plrank_fast._core.gradients.pl_rank cimport (
     accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, lay_out_pl_rank,
 )
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
+from plrank_fast._core.runtime.magnitudes cimport any_negative
 from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t, uint32_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE
@@ -70,14 +71,6 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
     it is that of one: 1.8e-12 at 1e4, in the worst case found.
     """
     return min(3e3, min(1e4 / sqrt(n_rankings), 1e5 / n_rankings))
-
-
-cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
-    cdef int negative = 0  # no branches in the loop, which is long
-    cdef intp_t i
-    for i in range(n):
-        negative |= values[i] < 0.0
-    return negative
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -29,7 +29,7 @@ from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_KINDS, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, each_within, gain_of_grade,
+    PLR_KINDS, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, any_negative, each_within, gain_of_grade,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -434,14 +434,6 @@ def gains_of_small_grades(labels, n_threads):
     column.copy = <double *>data_of(gains)
     run_ranges(gains_in_range, &column, n, 1.0, threads_of_pass(n_threads, n))
     return None if column.found & PLR_NO_SMALL_GRADE else gains
-
-
-cdef bint any_negative(const double *values, intp_t n) noexcept nogil:
-    cdef intp_t i
-    for i in range(n):
-        if values[i] < 0.0:
-            return True
-    return False
 
 
 cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"

@@ -44,6 +44,10 @@ cdef bint are_finite(const double *values, size_t n) noexcept nogil:
     return not kernels.found_in(values, n) & PLR_NOT_FINITE
 
 
+cdef bint any_negative(const double *values, size_t n) noexcept nogil:
+    return kernels.found_in(values, n) & PLR_NEGATIVE != 0
+
+
 cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
     return within(kernels.found_in(values, n))
 
