@@ -56,24 +56,22 @@ PLR_INLINE void find_light(const panel *p, node_vector *node, const int law)
 
 /* ------------------------------------------------------------------------------- which coefficients matter */
 
+/* Return the smaller of `least` and the smallest odds of a downward division among those of quartets [begin, end), in
+ * each lane. */
+PLR_INLINE lanes smallest_of_heavy(const panel *p, intptr_t begin, intptr_t end, lanes least)
+{
+    for (intptr_t j = QUARTET * begin; j < QUARTET * end; j++) {
+        const lanes odds = p->at->odds[j];
+        least = vec_min_f64(vec_select(odds >= p->ranks.upward_limit, odds, least), least);
+    }
+    return least;
+}
+
 /* Return the smallest odds of a downward division; infinite if there is none. */
 PLR_INLINE double smallest_heavy_odds(const panel *p, const node_vector *node)
 {
-    const intptr_t n_items = QUARTET * p->items.quartets;
-    const double limit = p->ranks.upward_limit;
-    lanes smallest = vec_all(INFINITY);
-    for (intptr_t j = 0; j < n_items; j++) {
-        if (j == QUARTET * node->light_begin)
-            j = QUARTET * node->light_end;
-        if (j == n_items)
-            break;
-        const lanes odds = p->at->odds[j];
-        smallest = vec_select((odds >= limit) & (odds < smallest), odds, smallest);
-    }
-    double least = INFINITY;
-    for (int lane = 0; lane < PLR_LANES; lane++)
-        least = smaller(least, smallest[lane]);
-    return least;
+    const lanes first = smallest_of_heavy(p, 0, node->light_begin, vec_all(INFINITY));
+    return vec_smallest(smallest_of_heavy(p, node->light_end, p->items.quartets, first));
 }
 
 /* Return how far below the expected number of arrivals the coefficients of P may be omitted. Upward recurrences with

@@ -26,7 +26,6 @@ typedef struct {
 
 typedef struct {
     double arrivals, slope, variance; /* Lambda, its derivative on the axis of the bins, V */
-    double log_reading;               /* ln of a bound of the chance that a reader reads on after all arrivals */
     double norm;                      /* root of the sum over items of their squared shares of the slope */
 } arrival_profile;
 
@@ -60,7 +59,7 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
 {
     const int first = first_uncertain(table, histogram, step);
     const int shift = PROFILE_TABLE / 2 - step;
-    lanes arrivals = {0}, slope = {0}, variance = {0}, squares = {0}, reading = {0};
+    lanes arrivals = {0}, slope = {0}, variance = {0}, squares = {0};
     for (int i = first; i < histogram->bins; i += PLR_LANES) {
         lanes count = vec_load(histogram->count + i), p = vec_load(table->p + shift + i);
         lanes q = vec_load(table->q + shift + i), hazard = vec_load(table->hazard + shift + i);
@@ -69,11 +68,21 @@ PLR_INLINE arrival_profile profile_at(const arrival_table *table, const score_hi
         slope += shares;
         squares += shares * share;
         variance += count * p * q;
-        if (histogram->stops)
-            reading += count * vec_rough_log(vec_max_f64(q + p * vec_load(histogram->reads + i), vec_all(DBL_MIN)));
     }
     return (arrival_profile){histogram->above[first] + vec_sum(arrivals), vec_sum(slope), vec_sum(variance),
-                             vec_sum(reading), sqrt(vec_sum(squares))};
+                             sqrt(vec_sum(squares))};
+}
+
+/* Return ln of a bound of the chance that a reader reads on after all arrivals. */
+static double log_reading(const arrival_table *table, const score_histogram *histogram, int step)
+{
+    const double *p = table->p + PROFILE_TABLE / 2 - step, *q = table->q + PROFILE_TABLE / 2 - step;
+    lanes sum = {0};
+    for (int i = 0; i < histogram->bins; i += PLR_LANES) {
+        const lanes chance = vec_load(q + i) + vec_load(p + i) * vec_load(histogram->reads + i);
+        sum += vec_load(histogram->count + i) * vec_rough_log(vec_max_f64(chance, vec_all(DBL_MIN)));
+    }
+    return vec_sum(sum);
 }
 
 /* Return the norm of the gradient's integrand at this step, about, if the K-th of the items arrives now and gains 1:

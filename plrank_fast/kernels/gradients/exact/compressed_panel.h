@@ -138,14 +138,15 @@ static void return_to_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-static void return_from_proxies(exact_problem *problem, const proxy_sums *sums, double *to)
+static void return_from_proxies(exact_problem *problem, int first_octave, const proxy_sums *sums, double *to)
 {
     const proxy_items *proxies = &problem->panel.proxies;
     for (intptr_t c = 0; c < proxies->count; c++) {
         problem->proxy_zeroth[c] = vec_sum(sums[c].plain);
         problem->proxy_first[c] = vec_sum(sums[c].relevant);
     }
-    interpolate_proxies(proxies, problem->proxy_zeroth, problem->proxy_first, problem->polynomials);
+    interpolate_proxies(problem->octaves, first_octave, problem->proxy_zeroth, problem->proxy_first,
+                        problem->polynomials);
     problem->returned = to;
     pass_over_list(problem, return_to_block);
 }
@@ -189,9 +190,9 @@ static int integrate_compressed(exact_problem *problem)
     add_nodes(p);
     problem->value += hand_out_sums(p);
     if (query->gradient)
-        return_from_proxies(problem, p->sums.proxy_gradient, query->gradient);
+        return_from_proxies(problem, first_octave, p->sums.proxy_gradient, query->gradient);
     if (query->hessian)
-        return_from_proxies(problem, p->sums.proxy_hessian, query->hessian);
+        return_from_proxies(problem, first_octave, p->sums.proxy_hessian, query->hessian);
     p->proxies.count = 0;
     p->proxies.weight = 0;
     change_panel(problem, D);

@@ -138,7 +138,7 @@ static double describe_problem(exact_problem *problem)
                              .unit = variation * larger(most - problem->common, problem->common - least)};
     if (query->stop)
         shape->most_change = shape->unit = 2 * most_gains(query, sum_theta, largest_theta, shape->largest_rho);
-    for (intptr_t m = 0; m < K; m++)
+    for (intptr_t m = 0; m < K && query->stop; m++)
         problem->moves[m] = larger(fabs(problem->delta[m]), fabs(problem->theta[m]));
     return problem->common * total_theta + last_theta * rho.total;
 }

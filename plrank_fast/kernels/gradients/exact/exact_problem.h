@@ -3,6 +3,7 @@
 #define PLR_EXACT_PROBLEM_H
 
 #include <math.h>
+#include <stddef.h>
 
 #include "gradients/exact/exact_panel.h"
 #include "gradients/exact/list_blocks.h"
@@ -45,8 +46,7 @@ typedef struct {
 
     intptr_t longest, most_ranks; /* room of the workspace */
     char *room, *end;             /* memory of the arrays that are as long as a panel */
-    parallel_loop loop_of_panel;  /* the query's loop, with at most as many threads as there are of these: */
-    node_workspace side_by_side[MOST_SIDE_BY_SIDE];
+    parallel_loop loop_of_panel;  /* the query's loop, with at most as many threads as side_by_side has room for */
     block_sums *of_block;         /* sums of a pass over the list */
 
     double *f, *w, *rho;          /* score minus the highest, weight, relevance of the panel's items in input order */
@@ -61,6 +61,7 @@ typedef struct {
     double *returned;             /* and the output to which they are added */
     const double *checked;        /* entries to be summed */
     panel panel;
+    node_workspace side_by_side[MOST_SIDE_BY_SIDE]; /* the last member, which is not cleared */
 } exact_problem;
 
 typedef struct {
@@ -157,6 +158,7 @@ static void lay_out_sums(exact_problem *problem, char **memory, size_t items)
 
 static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **memory, size_t items, size_t coefficients)
 {
+    memset(at, 0, sizeof *at);
     at->odds = carve_vectors(memory, items);
     lanes **series[] = {&at->y, &at->c, &at->e, &at->s, &at->b};
     for (size_t i = 0; i < sizeof series / sizeof *series; i++)
@@ -242,7 +244,7 @@ static size_t lay_out_problem(exact_problem *problem, exact_query *query, char *
 {
     char *const start = memory;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
-    memset(problem, 0, sizeof *problem);
+    memset(problem, 0, offsetof(exact_problem, side_by_side));
     problem->query = query;
     problem->longest = D;
     problem->most_ranks = K;

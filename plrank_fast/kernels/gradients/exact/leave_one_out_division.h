@@ -120,8 +120,7 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
         else
             divide_downwards(p, node, s, a, relevant, qY, qX);
     }
-    for (int n = 0; n < QUARTET; n++)
-        add_item(p, j + n, node, qY[n], qX[n], relevant, wanted, law);
+    add_items_of_quartet(p, quartet, node, qY, qX, relevant, wanted, law);
 }
 
 #endif

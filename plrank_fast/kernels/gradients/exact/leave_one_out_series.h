@@ -83,10 +83,9 @@ PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *nod
     for (int n = 0; n < QUARTET; n++)
         z[n] = -p->at->odds[j + n];
     evaluate_series(p, terms, z, relevant, Y, C, E);
-    for (int n = 0; n < QUARTET; n++)
-        add_item(p, j + n, node, Y[n],
-                 relevant ? C[n] - (p->items.rho[j + n] * hazard_of(p, j + n, law)) * E[n] : C[n], relevant, wanted,
-                 law);
+    for (int n = 0; n < QUARTET && relevant; n++)
+        C[n] -= (p->items.rho[j + n] * hazard_of(p, j + n, law)) * E[n];
+    add_items_of_quartet(p, quartet, node, Y, C, relevant, wanted, law);
 }
 
 PLR_INLINE void add_to_proxy(proxy_sums *sums, lanes plain, lanes relevant)

@@ -38,7 +38,6 @@ typedef struct {
     double *w, *mass, *rho_mass;     /* rho_mass includes the factor w, */
     double *counts;                  /* and these do not */
     double weight;                   /* sum of w over the items they replace */
-    int first_octave, first_proxy[OCTAVES]; /* that of each octave, -1 for empty ones */
 } proxy_items;
 
 typedef struct {
@@ -193,15 +192,12 @@ static int add_octaves(bin_sums *bins, const octave_sums *sums)
 /* Place proxies for the items of the octaves from first_octave on. */
 static void place_proxies(const octave_sums *sums, int first_octave, proxy_items *proxies)
 {
-    proxies->first_octave = first_octave;
     proxies->weight = 0;
     intptr_t n = 0;
     for (int octave = first_octave; octave < OCTAVES; octave++) {
         const moments plain = sums->plain[COPIES * octave], relevant = sums->relevant[COPIES * octave];
-        proxies->first_proxy[octave] = -1;
         if (plain[0] == 0)
             continue;
-        proxies->first_proxy[octave] = (int)n;
         for (int c = 0; c < PROXIES_OF_OCTAVE; c++) {
             proxies->w[n] = ldexp(proxy_mantissa[c], -octave);
             proxies->mass[n] = sum_moments(lagrange[c] * plain);
@@ -224,19 +220,18 @@ PLR_INLINE moments through_proxies(const double *value)
     return polynomial;
 }
 
-/* Compute the polynomials in u, one for each octave, through values at the proxies. */
-static void interpolate_proxies(const proxy_items *proxies, const double *zeroth, const double *first, proxy_polynomials
-                                *polynomials)
+/* Compute the polynomials in u, one for each octave from first_octave on, through values at its proxies. */
+static void interpolate_proxies(const octave_sums *sums, int first_octave, const double *zeroth, const double *first,
+                                proxy_polynomials *polynomials)
 {
-    for (int octave = 0; octave < proxies->first_octave; octave++)
+    for (int octave = 0; octave < OCTAVES; octave++) {
         polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
-    for (int octave = proxies->first_octave; octave < OCTAVES; octave++) {
-        const int proxy = proxies->first_proxy[octave];
-        polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
-        if (proxy < 0)
+        if (octave < first_octave || sums->plain[COPIES * octave][0] == 0)
             continue;
-        polynomials->zeroth[octave] = through_proxies(zeroth + proxy);
-        polynomials->first[octave] = through_proxies(first + proxy);
+        polynomials->zeroth[octave] = through_proxies(zeroth);
+        polynomials->first[octave] = through_proxies(first);
+        zeroth += PROXIES_OF_OCTAVE;
+        first += PROXIES_OF_OCTAVE;
     }
 }
 

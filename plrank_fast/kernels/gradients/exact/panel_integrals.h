@@ -38,28 +38,28 @@ PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, int
 }
 
 /* Compute P, B and the series at the vector of nodes from i on. */
-static node_vector prepare_nodes(panel *p, int i)
+static void prepare_nodes(panel *p, int i, node_vector *node)
 {
-    node_vector found = {.time = vec_load(p->plan->time + i), .weight = p->reading * vec_load(p->plan->weight + i)};
-    found.factor = p->wanted == EXPOSURE ? (lanes){0} : found.time;
-    find_arrivals(p, &found);
-    node_vector here = found; /* a copy that cannot be aliased */
-    const intptr_t K = p->ranks.K;
-    if (here.low >= K)
-        return here;
-    for (intptr_t m = here.low; m < K && m < here.high; m++)
-        here.value += p->ranks.theta[m] * p->at->G[m];
+    lanes value = {0};
+    node->time = vec_load(p->plan->time + i);
+    node->weight = p->reading * vec_load(p->plan->weight + i);
+    node->factor = p->wanted == EXPOSURE ? (lanes){0} : node->time;
+    find_arrivals(p, node);
+    for (intptr_t m = node->low; m < node->top; m++)
+        value += p->ranks.theta[m] * p->at->G[m];
+    node->value = value;
+    if (node->low >= p->ranks.K || p->wanted == VALUE_ALONE)
+        return;
     if (p->ranks.divide_all) {
-        here.light_begin = here.light_end = 0;
-        here.light_odds = -1;
+        node->light_begin = node->light_end = 0;
+        node->light_odds = -1;
     }
     if (p->wanted == PRODUCT)
-        prepare_product(p, &here);
+        prepare_product(p, node);
     else if (p->wanted == PRECISION)
-        find_precision_series(p, &here, longest_series(p, &here));
-    else if (p->wanted != VALUE_ALONE)
-        find_series(p, &here, longest_series(p, &here));
-    return here;
+        find_precision_series(p, node, longest_series(p, node));
+    else
+        find_series(p, node, longest_series(p, node));
 }
 
 /* Threads share blocks of quartets, and of as many proxies. */
@@ -71,9 +71,10 @@ static intptr_t blocks_of(intptr_t n)
 }
 
 /* Add the integrands of quartets [begin, end) at the nodes. */
-static void add_quartets(panel *p, node_vector here, intptr_t begin, intptr_t end)
+static void add_quartets(panel *p, const node_vector *node, intptr_t begin, intptr_t end)
 {
     const int law = p->plan->map.law;
+    const node_vector here = *node; /* a copy that cannot be aliased */
     if (p->wanted == PRODUCT)
         add_product(p, &here, begin, end);
     else if (p->wanted == PRECISION)
@@ -85,26 +86,28 @@ static void add_quartets(panel *p, node_vector here, intptr_t begin, intptr_t en
 }
 
 /* Add those of a block, first of quartets, then of proxies. */
-static void add_block(panel *p, node_vector here, intptr_t block)
+static void add_block(panel *p, const node_vector *node, intptr_t block)
 {
     const intptr_t of_quartets = blocks_of(p->items.quartets), last = block < of_quartets ? p->items.quartets
                                                                                            : p->proxies.count;
     const intptr_t begin = QUARTETS_OF_BLOCK * (block < of_quartets ? block : block - of_quartets);
     const intptr_t end = begin + QUARTETS_OF_BLOCK < last ? begin + QUARTETS_OF_BLOCK : last;
-    if (here.low >= p->ranks.K || p->wanted == VALUE_ALONE)
+    if (node->low >= p->ranks.K)
         return;
     if (block < of_quartets)
-        add_quartets(p, here, begin, end);
+        add_quartets(p, node, begin, end);
     else if (p->wanted == HESSIAN)
-        add_proxies(p, &here, begin, end, HESSIAN);
+        add_proxies(p, node, begin, end, HESSIAN);
     else
-        add_proxies(p, &here, begin, end, GRADIENT);
+        add_proxies(p, node, begin, end, GRADIENT);
 }
 
 /* Vectors of nodes that threads evaluate at the same time: first each vector by itself, then each block of quartets at
- * all vectors in turn. So every sum is over the nodes in their order, as on one thread. */
+ * all vectors in turn. So every sum is over the nodes in their order, as on one thread. Each thread has a panel, which
+ * differs from those of the others in its state of cancellation and in the workspace that it uses. */
 typedef struct {
-    const panel *p;
+    panel of_thread[MOST_SIDE_BY_SIDE];
+    cancellation own[MOST_SIDE_BY_SIDE];
     node_vector node[MOST_SIDE_BY_SIDE];
     int first, vectors;
 } side_by_side;
@@ -112,23 +115,19 @@ typedef struct {
 static void prepare_side_by_side(void *argument, intptr_t v, int thread)
 {
     side_by_side *nodes = argument;
-    cancellation own;
-    panel mine = *nodes->p;
-    mine.cancellation = cancellation_of_thread(mine.cancellation, thread, &own);
-    mine.at = mine.side_by_side + v;
-    if (!mine.cancellation->requested)
-        nodes->node[v] = prepare_nodes(&mine, nodes->first + (int)v * PLR_LANES);
+    panel *mine = nodes->of_thread + thread;
+    mine->at = mine->side_by_side + v;
+    if (!cancellation_requested(mine->cancellation, 0))
+        prepare_nodes(mine, nodes->first + (int)v * PLR_LANES, nodes->node + v);
 }
 
 static void add_side_by_side(void *argument, intptr_t block, int thread)
 {
     side_by_side *nodes = argument;
-    cancellation own;
-    panel mine = *nodes->p;
-    mine.cancellation = cancellation_of_thread(mine.cancellation, thread, &own);
-    for (int v = 0; v < nodes->vectors && !mine.cancellation->requested; v++) {
-        mine.at = mine.side_by_side + v;
-        add_block(&mine, nodes->node[v], block);
+    panel *mine = nodes->of_thread + thread;
+    for (int v = 0; v < nodes->vectors && !cancellation_requested(mine->cancellation, 0); v++) {
+        mine->at = mine->side_by_side + v;
+        add_block(mine, nodes->node + v, block);
     }
 }
 
@@ -136,8 +135,12 @@ static void add_side_by_side(void *argument, intptr_t block, int thread)
 static void add_nodes(panel *p)
 {
     const int most = threads_of(p->loop);
+    const intptr_t blocks = p->wanted == VALUE_ALONE ? 0 : blocks_of(p->items.quartets) + blocks_of(p->proxies.count);
     side_by_side nodes;
-    nodes.p = p;
+    for (int thread = 0; thread < most; thread++) {
+        nodes.of_thread[thread] = *p;
+        nodes.of_thread[thread].cancellation = cancellation_of_thread(p->cancellation, thread, nodes.own + thread);
+    }
     for (int i = 0; i < p->plan->nodes && !p->cancellation->requested; i += nodes.vectors * PLR_LANES) {
         const int left = (p->plan->nodes - i + PLR_LANES - 1) / PLR_LANES;
         nodes.first = i;
@@ -147,7 +150,7 @@ static void add_nodes(panel *p)
             return;
         for (int v = 0; v < nodes.vectors; v++)
             p->sums.value += nodes.node[v].value * nodes.node[v].weight;
-        run_loop(p->loop, add_side_by_side, &nodes, blocks_of(p->items.quartets) + blocks_of(p->proxies.count));
+        run_loop(p->loop, add_side_by_side, &nodes, blocks);
     }
 }
 

@@ -146,15 +146,17 @@ static void find_span(const arrival_table *table, const score_histogram *histogr
     intptr_t filled = 0;
     double inverse_z = 1, log_cut = 0, reading_norm = 0;
     tail_bound before = {0};
-    for (; step < last * BINS_PER_NAT + 1 && span->steps < MOST_STEPS; step++) {
+    const double last_step = smaller(last * BINS_PER_NAT + 1, step + MOST_STEPS);
+    for (; step < last_step; step++) {
         const arrival_profile at = profile_at(table, histogram, step);
         const double ahead = at.arrivals - earlier;
         double share_of_nats = 0;
-        if ((ahead <= FILLED && at.log_reading > -READ) || span->largest_norm == 0) {
+        const double reading = histogram->stops ? log_reading(table, histogram, step) : 0;
+        if ((ahead <= FILLED && reading > -READ) || span->largest_norm == 0) {
             span->largest_norm = larger(span->largest_norm, smaller(at.norm, 1));
             span->last_open = step;
             if (histogram->stops) {
-                reading_norm = exp(at.log_reading) * norm_of_slope(table, histogram, step, 0);
+                reading_norm = exp(reading) * norm_of_slope(table, histogram, step, 0);
                 span->forecast += reading_norm * filled_weights(gains, at.arrivals, &filled);
             }
         } else {

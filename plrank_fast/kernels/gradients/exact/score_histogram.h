@@ -20,8 +20,8 @@ typedef struct {
     double relevance[MOST_BINS + PLR_LANES]; /* sum of the relevance of these items, */
     double magnitudes[MOST_BINS + PLR_LANES]; /* of its magnitudes, */
     double squares[MOST_BINS + PLR_LANES];   /* and of its squares */
-    double reads[MOST_BINS + PLR_LANES];     /* mean of the chance to read on after them */
-    int stops;                               /* whether it is below 1 */
+    int stops;                               /* whether readers may stop, */
+    double reads[MOST_BINS + PLR_LANES];     /* and then the mean of the chance to read on after these items */
     double above[MOST_BINS + PLR_LANES + 1]; /* items in the bins before this one */
 } score_histogram;
 
@@ -55,9 +55,10 @@ static void set_histogram(score_histogram *histogram, const bin_sums *bins, cons
         histogram->relevance[i] = sums[1];
         histogram->magnitudes[i] = sums[2];
         histogram->squares[i] = sums[3];
-        histogram->reads[i] = stops && i < n && sums[0] > 0 ? larger(0, 1 - stops[i] / sums[0]) : 1;
         histogram->above[i + 1] = histogram->above[i] + sums[0];
     }
+    for (int i = 0; stops && i < n + PLR_LANES; i++)
+        histogram->reads[i] = i < n && histogram->count[i] > 0 ? larger(0, 1 - stops[i] / histogram->count[i]) : 1;
 }
 
 /* Return the bins in use for scores of -nats or more. */

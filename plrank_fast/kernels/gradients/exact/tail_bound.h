@@ -100,7 +100,7 @@ PLR_INLINE tail_bound bound_tail(const score_histogram *histogram, tail_bins bin
     const double certain = histogram->above[bins.first], left = earlier + 0.5 - certain; /* ranks */
     for (;;) {
         const double z = 1 / *inverse_z;
-        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, slope = {0}, stopping = {0};
+        lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, fall = {0};
         for (int i = bins.first; i < histogram->bins; i += PLR_LANES) {
             const lanes count = vec_load(histogram->count + i), p = vec_load(bins.p + i), q = vec_load(bins.q + i);
             const lanes reads = stops ? vec_load(histogram->reads + i) : vec_all(1), read = p * z * reads;
@@ -111,10 +111,7 @@ PLR_INLINE tail_bound bound_tail(const score_histogram *histogram, tail_bins bin
             spread += share * q * inverse;
             const lanes uncertain = stops ? count * ((1.0 - reads) + reads * (q / (q + p * z))) : count * q * inverse;
             lost += vec_load(bins.lost + i) * uncertain;
-            const lanes arriving = vec_load(bins.hazard + i) * uncertain;
-            slope += arriving;
-            if (stops)
-                stopping += arriving * (1.0 - reads);
+            fall += vec_load(bins.hazard + i) * uncertain * (1.0 - z * reads);
         }
         const double arrivals = vec_sum(mean), variance = vec_sum(spread);
         const double off = arrivals - left;
@@ -126,8 +123,7 @@ PLR_INLINE tail_bound bound_tail(const score_histogram *histogram, tail_bins bin
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
         const double most_open = log_inverse < 1 ? smaller(earlier + 1, *inverse_z / (M_E * log_inverse)) : 1;
         const double log_chance = vec_sum(log_moment) - (certain - earlier) * log_inverse;
-        const double fall = (1 - z) * vec_sum(slope) + z * vec_sum(stopping);
-        return (tail_bound){log_chance + log(rate + most_open), fall, rate};
+        return (tail_bound){log_chance + log(rate + most_open), vec_sum(fall), rate};
     }
 }
 
