@@ -18,14 +18,17 @@
 /* Find the odds, and the hazards unless they are w at all times. */
 PLR_INLINE void find_odds(panel *p, lanes t, const int law)
 {
-    for (intptr_t j = 0; j < QUARTET * p->items.quartets; j++) {
-        const odds_and_hazard item = odds_at(law, p->items.w[j], t);
-        p->at->odds[j] = item.odds;
+    const intptr_t n = QUARTET * p->items.quartets;
+    const double *w = p->items.w;
+    lanes *restrict odds = p->at->odds, *restrict hazard = p->at->hazard;
+    for (intptr_t j = 0; j < n; j++) {
+        const odds_and_hazard item = odds_at(law, w[j], t);
+        odds[j] = item.odds;
         if (!arrives_at_rate(law))
-            p->at->hazard[j] = item.hazard;
+            hazard[j] = item.hazard;
     }
-    for (intptr_t j = 0; j < QUARTET * p->items.quartets && p->stops; j++)
-        p->at->odds[j] *= 1 - p->items.stop[j];
+    for (intptr_t j = 0; j < n && p->stops; j++)
+        odds[j] *= 1 - p->items.stop[j];
     for (intptr_t j = 0; j < p->proxies.count; j++)
         p->at->proxy_odds[j] = vec_expm1(p->proxies.w[j] * t);
 }

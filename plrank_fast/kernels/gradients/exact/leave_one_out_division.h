@@ -82,8 +82,7 @@ PLR_INLINE void divide_downwards(const panel *p, const node_vector *node, const 
 }
 
 /* Add a quartet of any items: upwards at the nodes where the odds are small enough, downwards at the others. */
-PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *node,
-                                const int relevant, const integrands wanted, const int law)
+PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *node, const evaluation of)
 {
     const intptr_t j = QUARTET * quartet;
     const lanes zero = {0};
@@ -92,7 +91,7 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     double first = INFINITY, last = 0;
     for (int n = 0; n < QUARTET; n++) {
         r[n] = p->at->odds[j + n];
-        a[n] = p->items.rho[j + n] * hazard_of(p, j + n, law);
+        a[n] = p->items.rho[j + n] * hazard_of(p, j + n, of.law);
         first = smaller(first, r[n][0]);
         last = larger(last, last_lane(r + n));
     }
@@ -103,10 +102,10 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     if (upwards) {
         for (int n = 0; n < QUARTET; n++)
             s[n] = vec_keep(early[n], r[n]);
-        if (relevant && wanted == PRECISION)
+        if (of.relevant && of.wanted == PRECISION)
             divide_precision_upwards(p, node, s, a, qY, qX);
         else
-            divide_upwards(p, node, s, a, relevant, qY, qX);
+            divide_upwards(p, node, s, a, of.relevant, qY, qX);
         for (int n = 0; n < QUARTET && downwards; n++) {
             qY[n] = vec_keep(early[n], qY[n]);
             qX[n] = vec_keep(early[n], qX[n]);
@@ -115,12 +114,13 @@ PLR_INLINE void add_by_division(panel *p, intptr_t quartet, const node_vector *n
     if (downwards) {
         for (int n = 0; n < QUARTET; n++)
             s[n] = vec_select(early[n], zero, 1.0 / r[n]);
-        if (relevant && wanted == PRECISION)
+        if (of.relevant && of.wanted == PRECISION)
             divide_precision_downwards(p, node, s, a, qY, qX);
         else
-            divide_downwards(p, node, s, a, relevant, qY, qX);
+            divide_downwards(p, node, s, a, of.relevant, qY, qX);
     }
-    add_items_of_quartet(p, quartet, node, qY, qX, relevant, wanted, law);
+    for (int n = 0; n < QUARTET; n++)
+        add_item(p, j + n, node, qY[n], qX[n], of);
 }
 
 #endif

@@ -74,18 +74,18 @@ PLR_INLINE void evaluate_series(const panel *p, intptr_t terms, const lanes *z, 
 }
 
 /* Add a quartet of light items. */
-PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *node,
-                              const int relevant, const integrands wanted, const int law)
+PLR_INLINE void add_by_series(panel *p, intptr_t quartet, const node_vector *node, const evaluation of)
 {
     const intptr_t j = QUARTET * quartet;
     const intptr_t terms = terms_of_series(p, node, largest_of_quartet(p->at->odds + j));
     lanes z[QUARTET], Y[QUARTET], C[QUARTET], E[QUARTET];
     for (int n = 0; n < QUARTET; n++)
         z[n] = -p->at->odds[j + n];
-    evaluate_series(p, terms, z, relevant, Y, C, E);
-    for (int n = 0; n < QUARTET && relevant; n++)
-        C[n] -= (p->items.rho[j + n] * hazard_of(p, j + n, law)) * E[n];
-    add_items_of_quartet(p, quartet, node, Y, C, relevant, wanted, law);
+    evaluate_series(p, terms, z, of.relevant, Y, C, E);
+    for (int n = 0; n < QUARTET; n++) {
+        const lanes own = of.relevant ? (p->items.rho[j + n] * hazard_of(p, j + n, of.law)) * E[n] : (lanes){0};
+        add_item(p, j + n, node, Y[n], of.relevant ? C[n] - own : C[n], of);
+    }
 }
 
 PLR_INLINE void add_to_proxy(proxy_sums *sums, lanes plain, lanes relevant)

@@ -19,22 +19,32 @@ PLR_INLINE intptr_t longest_series(const panel *p, const node_vector *node)
 }
 
 /* Add quartets [begin, end). */
-PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const integrands wanted,
-                          const int law)
+PLR_INLINE void add_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end, const int stops,
+                          const integrands wanted, const int law)
 {
     const double work = (double)p->ranks.K;
     for (intptr_t quartet = begin; quartet < end && !cancellation_requested(p->cancellation, work); quartet++) {
         const int relevant = quartet < p->items.relevant;
         const int light = quartet >= node->light_begin && quartet < node->light_end;
         if (light && relevant)
-            add_by_series(p, quartet, node, 1, wanted, law);
+            add_by_series(p, quartet, node, (evaluation){1, stops, wanted, law});
         else if (light)
-            add_by_series(p, quartet, node, 0, wanted, law);
+            add_by_series(p, quartet, node, (evaluation){0, stops, wanted, law});
         else if (relevant)
-            add_by_division(p, quartet, node, 1, wanted, law);
+            add_by_division(p, quartet, node, (evaluation){1, stops, wanted, law});
         else
-            add_by_division(p, quartet, node, 0, wanted, law);
+            add_by_division(p, quartet, node, (evaluation){0, stops, wanted, law});
     }
+}
+
+/* Do so, compiled for readers who stop, which items of no other kind pay for, and for those who do not. */
+PLR_INLINE void add_read_items(panel *p, const node_vector *node, intptr_t begin, intptr_t end,
+                               const integrands wanted, const int law)
+{
+    if (p->stops)
+        add_items(p, node, begin, end, 1, wanted, law);
+    else
+        add_items(p, node, begin, end, 0, wanted, law);
 }
 
 /* Compute P, B and the series at the vector of nodes from i on. */
@@ -78,11 +88,11 @@ static void add_quartets(panel *p, const node_vector *node, intptr_t begin, intp
     if (p->wanted == PRODUCT)
         add_product(p, &here, begin, end);
     else if (p->wanted == PRECISION)
-        add_items(p, &here, begin, end, PRECISION, exponential_arrivals);
+        add_items(p, &here, begin, end, 0, PRECISION, exponential_arrivals);
     else if (p->wanted == HESSIAN)
-        FOR_LAW(law, add_items(p, &here, begin, end, HESSIAN, LAW))
+        FOR_LAW(law, add_read_items(p, &here, begin, end, HESSIAN, LAW))
     else
-        FOR_LAW(law, add_items(p, &here, begin, end, GRADIENT, LAW))
+        FOR_LAW(law, add_read_items(p, &here, begin, end, GRADIENT, LAW))
 }
 
 /* Add those of a block, first of quartets, then of proxies. */
