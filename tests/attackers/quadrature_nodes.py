@@ -22,19 +22,26 @@ class Panel:
 
     def __init__(self, scores, relevance, rank_weights, rtol, *, hessian=False):
         self.points, self.hessian, self.rtol = 16, hessian, 0.99 * rtol
-        given, largest_rho, self.scores = rank_weights[: scores.size], np.abs(relevance).max(), scores - scores.max()
-        theta = given - (given[-1] if given.size == scores.size else 0.0)
+        self.scores = scores - scores.max()
+        self.S = np.exp(self.scores).sum()
+        self.describe(relevance, rank_weights[: scores.size])
+        floor = 0.9e-3 * self.largest_gain
+        self.guaranteed = self.rtol * np.array([self.most_gains, floor, floor])[: 2 + hessian]
+        self.place_items(np.floor(BINS * self.scores) / BINS)
+        self._follow_arrivals()
+        unit = self.unit * np.array([1, self.norm, self.norm])[: 2 + hessian]
+        self.nats = max(1.0, -np.log((self.allowed / unit).min()))
+        self.use_map(np.sqrt(STEEPNESS * self.steepest + LEAST_B2))
+
+    def describe(self, relevance, given):
+        """Set the rank weights and the relevance that are integrated, and what bounds gains and errors."""
+        largest_rho, theta = np.abs(relevance).max(), given - (given[-1] if given.size == relevance.size else 0.0)
         shared = max(relevance.min(), 0.0) + min(relevance.max(), 0.0)
         shared += (relevance - shared).mean() if (relevance == shared).mean() <= 1 / 8 else 0.0
         self.theta, self.mean_theta, self.relevance = np.trim_zeros(theta, "b"), abs(theta.mean()), relevance - shared
-        self.delta, self.S = np.abs(np.diff(self.theta, append=0.0)), np.exp(self.scores).sum()
-        floor, self.R = 0.9e-3 * np.abs(given).max() * largest_rho, self.delta.sum() * np.ptp(relevance)
-        self.guaranteed = self.rtol * np.array([np.abs(given).sum() * largest_rho, floor, floor])[: 2 + hessian]
-        self.place_items(np.floor(BINS * self.scores) / BINS)
-        self._follow_arrivals()
-        unit = self.delta.sum() * np.abs(self.relevance).max() * np.array([1, self.norm, self.norm])[: 2 + hessian]
-        self.nats = max(1.0, -np.log((self.allowed / unit).min()))
-        self.use_map(np.sqrt(STEEPNESS * self.steepest + LEAST_B2))
+        self.delta = self.moves = np.abs(np.diff(self.theta, append=0.0))
+        self.most_gains, self.largest_gain = np.abs(given).sum() * largest_rho, np.abs(given).max() * largest_rho
+        self.R, self.unit = self.delta.sum() * np.array([np.ptp(relevance), np.abs(self.relevance).max()])
 
     def place_items(self, at):
         """Split items between these scores and the bins above, so that the sum of the weights is kept."""
@@ -145,7 +152,7 @@ class Panel:
         d = np.maximum(np.maximum(below, above), 0)
         s = np.where(below > 0, np.minimum(variance + d / 3, mean), variance + d / 3)
         next_one = np.exp(-(d**2) / (2 * s)) * largest_chance(variance * np.exp(-d / s))
-        k_is_next = (next_one @ self.delta)[:, np.newaxis]
+        k_is_next = (next_one @ self.moves)[:, np.newaxis]
         k_is_open = (np.minimum(np.cumsum(next_one, axis=1), 1) @ self.delta)[:, np.newaxis]
         norms = [relevant * np.minimum(k_is_open, np.abs(self.theta).sum() * largest_chance(variance))]
         factors = 1, np.abs(1 - wt), np.abs((1 - wt) ** 2 - wt)
@@ -156,14 +163,33 @@ class Panel:
         return logs.max(axis=0) + np.log(np.exp(logs - logs.max(axis=0)).mean(axis=0)) + np.log(2 * np.pi) - eta
 
 
+class PrecisionPanel(Panel):
+    """Average precision: relevance is 0 or 1, and of the rank weights only their number counts."""
+
+    def describe(self, relevance, given):
+        """Set the bounds of rank weights and of weights of pairs, with the number of relevant items that count."""
+        n_ranks, n_relevant = given.size, relevance.sum()
+        k, last = np.arange(1, n_ranks + 2), 1 / relevance.size if n_ranks == relevance.size else 0.0
+        theta = np.where(k <= n_ranks, 1 / k - last, 0.0) / n_relevant
+        counted, (theta, later), k = theta * np.minimum(k, n_relevant), (theta[:-1], theta[1:]), k[:-1]
+        one, many = theta - later, (theta - later) * np.minimum(k, n_relevant)
+        ranks = slice(n_ranks - (last > 0))
+        self.theta, self.delta = counted[:-1][ranks], np.abs(np.diff(counted))[ranks]
+        self.moves = np.maximum(many, np.maximum(np.abs(later - one), np.abs(later - many)))[ranks]
+        self.mean_theta, self.relevance = (theta * (1 + 2 * (k - 1) * n_relevant / relevance.size)).mean(), relevance
+        self.most_gains, self.largest_gain = min(n_ranks, n_relevant) / n_relevant, 1 / n_relevant
+        self.R = self.unit = theta[k <= n_relevant].sum()
+
+
 def largest_chance(variance):
     """A bound of e^-V I_0(V), the variance of two items left out."""
     V = np.maximum(variance - 0.5, 0)
     return 1 / np.sqrt(np.maximum(1 + 2 * V, 2 * np.pi * V - 2.2))
 
 
-def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False):
+def effort(scores, relevance, rank_weights, *, rtol=1e-3, hessian=False, average_precision=False):
     """The kernel's numbers of attempts, and of nodes in all of them."""
     problem = [np.ascontiguousarray(x, float) for x in (scores, relevance, rank_weights)]
     outputs = np.zeros((2, problem[0].size))
-    return _exact.solve_unchecked(*problem, rtol, False, outputs[0], outputs[1] if hessian else None)[1:]
+    diagonal = outputs[1] if hessian else None
+    return _exact.solve_unchecked(*problem, rtol, False, outputs[0], diagonal, average_precision)[1:]

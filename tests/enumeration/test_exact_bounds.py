@@ -8,7 +8,7 @@ import pytest
 import plrank_fast as plr
 from adversarial_problem import random_problem
 from plrank_fast import reference
-from quadrature_nodes import GAP, Panel, effort
+from quadrature_nodes import GAP, Panel, PrecisionPanel, effort
 from test_exact import error_of, far_finer
 
 
@@ -137,29 +137,36 @@ class TestBand:
 
 class TestBoundOfIntegrands:
     @pytest.mark.chosen_path
-    @pytest.mark.parametrize("hessian", [False, True])
-    def test_number_of_nodes(self, hessian):
+    @pytest.mark.parametrize("kind", ["gradient", "hessian", "average_precision"])
+    def test_number_of_nodes(self, kind):
         """The number of nodes changes at the very tolerance at which the bound in NumPy asks for more.
 
         Mutants: the Hessian's factor left out of the sum over pairs; the variance not tilted; pairs, open ranks or
         counts left out; relevance of a bin 5 % too small; variance or distance of all items; an end by the chord; the
-        mean of relevance not subtracted; nodes planned for a norm thirty times as large.
+        mean of relevance not subtracted; nodes planned for a norm thirty times as large. Of average precision: weights
+        of pairs a thousandth as large, or those of single items; one relevant item counted in place of all.
         """
-        checked = 0
+        checked, options, panel = 0, {} if kind == "gradient" else {kind: True}, Panel
+        if kind == "average_precision":
+            panel = PrecisionPanel
         for seed in range(150):
             problem = random_problem(seed, 200)
             arrays = problem.scores, problem.relevance, problem.rank_weights
+            if kind == "average_precision":
+                arrays = problem.scores, (problem.relevance > problem.relevance.mean()) * 1.0, problem.rank_weights
             high, low = -2.0, -9.5  # log10 of rtol
-            nodes = effort(*arrays, rtol=10.0**high, hessian=hessian)[1]
+            nodes = effort(*arrays, rtol=10.0**high, **options)[1]
             while high - low > 1e-3:
                 middle = (low + high) / 2
-                more = effort(*arrays, rtol=10.0**middle, hessian=hessian)[1] > nodes
+                more = effort(*arrays, rtol=10.0**middle, **options)[1] > nodes
                 low, high = (middle, high) if more else (low, middle)
-            fewer, more = (effort(*arrays, rtol=10.0**x, hessian=hessian) for x in (high, low))
+            fewer, more = (effort(*arrays, rtol=10.0**x, **options) for x in (high, low))
             gap = np.diff(np.sort(problem.scores)).max()
             if gap < GAP - 1 and (fewer[0], more[0]) == (1, 1) and nodes < more[1] <= 512:
                 around = (high + 0.02, high, low, low - 0.02)
-                before, last, first, after = (Panel(*arrays, 10.0**x, hessian=hessian).nodes() for x in around)
+                before, last, first, after = (
+                    panel(*arrays, 10.0**x, hessian=kind == "hessian").nodes() for x in around
+                )
                 if after - before < 0.2:  # else the end moves by half a step
                     assert last < nodes + 5e-3
                     assert first > nodes - 5e-3

@@ -295,17 +295,20 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     return (values, slopes) if with_gradient else values
 
 
-def solve_unchecked(scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian, stop=None):
+def solve_unchecked(
+    scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian, bint average_precision=False
+):
     """Solve one query for any ``rtol``, which may be missed; return the value and the numbers of attempts and nodes.
 
-    ``hessian`` and ``stop`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty.
+    ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty. For average precision only
+    the number of rank weights counts.
     """
     cdef exact_query query = new_query(rank_weights.size)
     query.D, query.rtol, query.law = scores.size, rtol, normal
     query.scores, query.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
     query.rank_weights, query.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
     query.hessian = <double *>data_of(hessian) if hessian is not None else NULL
-    query.stop = <const double *>data_of(stop) if stop is not None else NULL
+    query.average_precision = average_precision
     cdef Workspaces workspace = Workspaces(1, kernels.workspace(&query, query.D, 1))
     kernels.solve(&query, workspace.of_thread(0))
     return query.value, query.attempts, query.nodes

@@ -189,7 +189,7 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int la
 }
 
 /* Find the quartets that enter P through power sums: those in which all odds are small, if there are enough. */
-PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
+PLR_INLINE item_range find_small(const panel *p, const node_vector *node)
 {
     intptr_t begin = node->light_begin, end = node->light_end;
     while (begin < end && largest_of_quartet(p->at->odds + QUARTET * begin) > SMALL)
@@ -198,12 +198,12 @@ PLR_INLINE quartet_range find_small(const panel *p, const node_vector *node)
         end--;
     if (end - begin < FEWEST_SMALL)
         begin = end;
-    return (quartet_range){begin, end};
+    return (item_range){begin, end};
 }
 
 /* Multiply P, so far a constant, by the factors of small quartets and proxies. Returns the number of terms of b, which
  * enter B when P is complete. */
-PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, quartet_range small, const int law)
+PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, item_range small, const int law)
 {
     const item_block *items = &p->items;
     const node_workspace *at = p->at;
@@ -242,7 +242,7 @@ PLR_INLINE intptr_t bottom_of(const node_vector *node, const progress *now)
 typedef enum { IRRELEVANT, RELEVANT, COUNTED } item_kind;
 
 /* Multiply P, and B if they are relevant, by the factors of quartets [begin, end) except the small ones. */
-PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, quartet_range small, intptr_t begin, intptr_t end,
+PLR_INLINE void multiply_quartets(panel *p, const node_vector *node, item_range small, intptr_t begin, intptr_t end,
                                   progress *now, int monic, const item_kind kind, const int law)
 {
     const intptr_t coefficients = node->high;
@@ -278,7 +278,7 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const item_kind
         return;
     const node_vector here = *node; /* a copy that cannot be aliased */
     const int monic = start_polynomials(p, &here, law);
-    quartet_range small = {items->relevant, items->relevant};
+    item_range small = {items->relevant, items->relevant};
     if (monic)
         small = find_small(p, &here);
     intptr_t terms = 0;

@@ -83,7 +83,7 @@ PLR_INLINE void count_quartet(panel *p, intptr_t quartet, intptr_t low, intptr_t
 }
 
 /* Compute the power sums of the small relevant items and proxies; return the number of terms that matter. */
-PLR_INLINE intptr_t count_power_sums(const panel *p, const node_vector *node, quartet_range small)
+PLR_INLINE intptr_t count_power_sums(const panel *p, const node_vector *node, item_range small)
 {
     const intptr_t first = QUARTET * small.begin, coefficients = node->high;
     const intptr_t end = QUARTET * (small.end < p->items.relevant ? small.end : p->items.relevant);
@@ -99,7 +99,7 @@ PLR_INLINE intptr_t count_power_sums(const panel *p, const node_vector *node, qu
 /* Compute H, B and G from P, when it is that of all irrelevant and of the small relevant items, from low to top. The
  * sum over these relevant items of r z / L is -sum_i counts_i z^i, that of w / L is sum_i b_i z^i, and that of w r z /
  * L^2 is -sum_i i b_i z^i. */
-PLR_INLINE void count_small(panel *p, const node_vector *node, quartet_range small, intptr_t terms, intptr_t low,
+PLR_INLINE void count_small(panel *p, const node_vector *node, item_range small, intptr_t terms, intptr_t low,
                             intptr_t top)
 {
     const lanes *restrict P = p->at->P, *counts = p->at->counts, *b = p->at->b;

@@ -17,13 +17,8 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
     const item_range items = block_of_list(query->D, block);
     lanes sum = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
-        lanes f = vec_all(-INFINITY);
-        if (items.end - j >= PLR_LANES)
-            f = (vec_load(query->scores + j) - problem->highest) * query->inverse_sigma;
-        else
-            for (intptr_t i = j; i < items.end; i++)
-                f[i - j] = (query->scores[i] - problem->highest) * query->inverse_sigma;
-        const lanes w = vec_exp_flush(f);
+        const lanes score = vec_load_some(query->scores + j, items.end - j, -INFINITY);
+        const lanes w = vec_exp_flush((score - problem->highest) * query->inverse_sigma);
         vec_store(problem->f + j, w);
         sum += w;
     }
@@ -56,7 +51,7 @@ static intptr_t count_heavy(const exact_problem *problem, int first_octave)
 {
     double n = 0;
     for (int octave = 0; octave < first_octave; octave++)
-        n += problem->octaves->plain[COPIES * octave][0];
+        n += problem->octaves->plain[QUARTET * octave][0];
     return (intptr_t)n;
 }
 

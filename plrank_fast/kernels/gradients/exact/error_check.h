@@ -66,18 +66,12 @@ static void sum_block_of_entries(void *problem_, intptr_t block, int thread)
     const item_range items = block_of_list(problem->query->D, block);
     const double *entries = problem->checked;
     lanes sums = {0}, squares = {0};
-    intptr_t j = items.begin;
-    for (; j + PLR_LANES <= items.end; j += PLR_LANES) {
-        const lanes g = vec_load(entries + j);
+    for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
+        const lanes g = vec_load_some(entries + j, items.end - j, 0);
         sums += g;
         squares += g * g;
     }
-    block_sums all = {{vec_sum(sums), vec_sum(squares)}};
-    for (; j < items.end; j++) {
-        all.sum[0] += entries[j];
-        all.sum[1] += entries[j] * entries[j];
-    }
-    problem->of_block[block] = all;
+    problem->of_block[block] = (block_sums){{vec_sum(sums), vec_sum(squares)}};
     (void)thread;
 }
 

@@ -13,16 +13,12 @@
 static range range_of(const double *x, intptr_t n)
 {
     lanes low = vec_all(x[0]), high = low;
-    intptr_t j = 0;
-    for (; j + PLR_LANES <= n; j += PLR_LANES) {
-        const lanes here = vec_load(x + j);
-        low = vec_select(here < low, here, low);
-        high = vec_select(here > high, here, high);
+    for (intptr_t j = 0; j < n; j += PLR_LANES) {
+        const lanes here = vec_load_some(x + j, n - j, x[0]);
+        low = vec_min_f64(here, low);
+        high = vec_max_f64(here, high);
     }
-    range found = {-vec_largest(-low), vec_largest(high)};
-    for (; j < n; j++)
-        found = (range){smaller(found.least, x[j]), larger(found.most, x[j])};
-    return found;
+    return (range){vec_smallest(low), vec_largest(high)};
 }
 
 static range both_ranges(range a, range b)

@@ -60,10 +60,6 @@ typedef struct {
  * or also the Hessian diagonal or a product of the Hessian (hessian_product.h). */
 typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, PRECISION, HESSIAN, PRODUCT } integrands;
 
-typedef struct {
-    intptr_t begin, end;
-} quartet_range;
-
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
 typedef struct {
     lanes time, weight;

@@ -69,7 +69,7 @@ typedef struct {
 } relevance_sums;
 
 #define LINE 64 /* bytes of a cache line */
-#define TO_SPARE (SHARE_OF_SERIES / DBL_EPSILON) /* powers of odds upwards, times the accuracy */
+
 
 /* ------------------------------------------------------------------------------------------------ workspace */
 
@@ -179,21 +179,22 @@ static void lay_out_nodes(exact_problem *problem, node_workspace *at, char **mem
         at->counts = carve_vectors(memory, coefficients);
     }
     if (problem->longest >= COMPRESSED_FROM)
-        at->proxy_odds = carve_vectors(memory, MOST_PROXIES);
+        at->proxy_odds = carve_vectors(memory, OCTAVES * PROXIES_OF_OCTAVE);
 }
 
 static void lay_out_proxies(exact_problem *problem, char **memory)
 {
     proxy_items *proxies = &problem->panel.proxies;
     node_sums *sums = &problem->panel.sums;
+    const size_t most = OCTAVES * PROXIES_OF_OCTAVE;
     problem->octaves = carve(memory, blocks_of_list(problem->longest) * sizeof(octave_sums));
     problem->polynomials = carve(memory, sizeof(proxy_polynomials));
     double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &proxies->counts, &problem->proxy_zeroth,
                         &problem->proxy_first};
     for (size_t i = 0; i < sizeof reals / sizeof *reals; i++)
-        *reals[i] = carve_reals(memory, MOST_PROXIES);
-    sums->proxy_gradient = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
-    sums->proxy_hessian = carve(memory, MOST_PROXIES * sizeof(proxy_sums));
+        *reals[i] = carve_reals(memory, most);
+    sums->proxy_gradient = carve(memory, most * sizeof(proxy_sums));
+    sums->proxy_hessian = carve(memory, most * sizeof(proxy_sums));
 }
 
 static void lay_out_kept(exact_problem *problem, char **memory, size_t coefficients)
@@ -298,13 +299,14 @@ static void set_ranks(exact_problem *problem, intptr_t n, intptr_t arrived, intp
     /* divisions by three factors in turn enlarge errors by about K^2 / 2 more */
     if (problem->query->direction || average_precision)
         accuracy /= (double)((K + 1) * (K + 1));
+    const double to_spare = SHARE_OF_SERIES / DBL_EPSILON * accuracy; /* powers of odds upwards may grow up to this */
     problem->panel.ranks = (rank_block){
         .K = K,
         .arrived = arrived,
         .theta = with_margins(problem->panel_theta, problem->theta + arrived, K),
         .delta = with_margins(problem->panel_delta, problem->delta + arrived, K),
-        .upward_limit = K == 1 ? 1e300 : larger(1, pow(TO_SPARE * accuracy, 1.0 / (double)(K - 1))),
-        .downward_limit = pow(larger(1, TO_SPARE * accuracy), -1.0 / (double)n),
+        .upward_limit = K == 1 ? 1e300 : larger(1, pow(to_spare, 1.0 / (double)(K - 1))),
+        .downward_limit = pow(larger(1, to_spare), -1.0 / (double)n),
         .bits = 11 - log2(accuracy),
         .divide_all = n < 2 * K,
         .most_coefficients = most_coefficients(problem->query->D, K),

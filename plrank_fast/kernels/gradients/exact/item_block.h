@@ -11,6 +11,11 @@
 /* Items are processed in quartets so that enough chains of multiply-adds run at once. */
 #define QUARTET 4
 
+/* Items or quartets [begin, end). */
+typedef struct {
+    intptr_t begin, end;
+} item_range;
+
 typedef struct {
     intptr_t quartets;
     intptr_t relevant;               /* quartets with a relevant item come first */

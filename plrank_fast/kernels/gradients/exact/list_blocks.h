@@ -4,13 +4,9 @@
 #define PLR_LIST_BLOCKS_H
 
 #include "gradients/exact/exact_query.h"
+#include "gradients/exact/item_block.h"
 
 #define ITEMS_OF_BLOCK 8192
-
-/* Items [begin, end). */
-typedef struct {
-    intptr_t begin, end;
-} item_range;
 
 static inline intptr_t blocks_of_list(intptr_t D)
 {

@@ -14,6 +14,7 @@
 
 #include <math.h>
 
+#include "gradients/exact/item_block.h"
 #include "gradients/exact/lane_sums.h"
 #include "gradients/exact/score_histogram.h"
 #include "simd/vector_math.h"
@@ -21,15 +22,14 @@
 #define COMPRESSED_FROM 220 /* items, and more for each rank (compressed_panel.h) */
 #define OCTAVES 100 /* items lighter than 2^-100 of the heaviest have no influence and no gradient */
 #define PROXIES_OF_OCTAVE 8
-#define MOST_PROXIES (OCTAVES * PROXIES_OF_OCTAVE)
-#define COPIES 4 /* there are several of the sums, so that neighbours in an octave need not wait */
 
 typedef double moments __attribute__((vector_size(8 * PROXIES_OF_OCTAVE))); /* coefficients or sums of u^0 .. u^7 */
 
-/* The moments of each octave: sums of u^k and of rho w u^k over its items, and of |rho| and rho^2. */
+/* The moments of each octave: sums of u^k and of rho w u^k over its items, and of |rho| and rho^2. Each sum is added up
+ * in a quartet of parts, so that neighbours in the same octave do not wait for each other. */
 typedef struct {
-    moments plain[OCTAVES * COPIES], relevant[OCTAVES * COPIES];
-    double magnitudes[OCTAVES * COPIES], squares[OCTAVES * COPIES];
+    moments plain[OCTAVES * QUARTET], relevant[OCTAVES * QUARTET];
+    double magnitudes[OCTAVES * QUARTET], squares[OCTAVES * QUARTET];
 } octave_sums;
 
 /* The proxies of the octaves from the first on: a multiple of 8, usually none. */
@@ -139,7 +139,7 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
         const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
         const split_weights weights = split(w + j, here);
         for (intptr_t i = 0; i < here; i++) {
-            const int64_t octave = COPIES * weights.octave[i] + i % COPIES;
+            const int64_t octave = QUARTET * weights.octave[i] + i % QUARTET;
             const moments u = powers(&weights, i);
             if (weights.octave[i] >= OCTAVES || stops_at(stop, j + i))
                 continue;
@@ -151,11 +151,11 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
         }
     }
     for (int octave = 0; octave < OCTAVES; octave++)
-        for (int copy = 1; copy < COPIES; copy++) {
-            sums->plain[COPIES * octave] += sums->plain[COPIES * octave + copy];
-            sums->relevant[COPIES * octave] += sums->relevant[COPIES * octave + copy];
-            sums->magnitudes[COPIES * octave] += sums->magnitudes[COPIES * octave + copy];
-            sums->squares[COPIES * octave] += sums->squares[COPIES * octave + copy];
+        for (int copy = 1; copy < QUARTET; copy++) {
+            sums->plain[QUARTET * octave] += sums->plain[QUARTET * octave + copy];
+            sums->relevant[QUARTET * octave] += sums->relevant[QUARTET * octave + copy];
+            sums->magnitudes[QUARTET * octave] += sums->magnitudes[QUARTET * octave + copy];
+            sums->squares[QUARTET * octave] += sums->squares[QUARTET * octave + copy];
         }
 }
 
@@ -163,10 +163,10 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
 static void merge_octaves(octave_sums *to, const octave_sums *sums)
 {
     for (int octave = 0; octave < OCTAVES; octave++) {
-        to->plain[COPIES * octave] += sums->plain[COPIES * octave];
-        to->relevant[COPIES * octave] += sums->relevant[COPIES * octave];
-        to->magnitudes[COPIES * octave] += sums->magnitudes[COPIES * octave];
-        to->squares[COPIES * octave] += sums->squares[COPIES * octave];
+        to->plain[QUARTET * octave] += sums->plain[QUARTET * octave];
+        to->relevant[QUARTET * octave] += sums->relevant[QUARTET * octave];
+        to->magnitudes[QUARTET * octave] += sums->magnitudes[QUARTET * octave];
+        to->squares[QUARTET * octave] += sums->squares[QUARTET * octave];
     }
 }
 
@@ -176,12 +176,12 @@ static int add_octaves(bin_sums *bins, const octave_sums *sums)
 {
     int used = 2;
     for (int octave = 0; octave < OCTAVES; octave++) {
-        const moments plain = sums->plain[COPIES * octave];
+        const moments plain = sums->plain[QUARTET * octave];
         if (plain[0] == 0)
             continue;
         const double mantissa = 1.5 + 0.5 * plain[1] / plain[0];
-        const double relevance = ldexp(sums->relevant[COPIES * octave][0], octave) / mantissa;
-        const bin_sums all = {plain[0], relevance, sums->magnitudes[COPIES * octave], sums->squares[COPIES * octave]};
+        const double relevance = ldexp(sums->relevant[QUARTET * octave][0], octave) / mantissa;
+        const bin_sums all = {plain[0], relevance, sums->magnitudes[QUARTET * octave], sums->squares[QUARTET * octave]};
         add_to_bins(bins, NULL, larger(0, (octave - 1) * M_LN2), (mantissa - 1) * all, 0);
         add_to_bins(bins, NULL, octave * M_LN2, (2 - mantissa) * all, 0);
         used = (int)(octave * M_LN2 * BINS_PER_NAT) + 2;
@@ -195,7 +195,7 @@ static void place_proxies(const octave_sums *sums, int first_octave, proxy_items
     proxies->weight = 0;
     intptr_t n = 0;
     for (int octave = first_octave; octave < OCTAVES; octave++) {
-        const moments plain = sums->plain[COPIES * octave], relevant = sums->relevant[COPIES * octave];
+        const moments plain = sums->plain[QUARTET * octave], relevant = sums->relevant[QUARTET * octave];
         if (plain[0] == 0)
             continue;
         for (int c = 0; c < PROXIES_OF_OCTAVE; c++) {
@@ -226,7 +226,7 @@ static void interpolate_proxies(const octave_sums *sums, int first_octave, const
 {
     for (int octave = 0; octave < OCTAVES; octave++) {
         polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
-        if (octave < first_octave || sums->plain[COPIES * octave][0] == 0)
+        if (octave < first_octave || sums->plain[QUARTET * octave][0] == 0)
             continue;
         polynomials->zeroth[octave] = through_proxies(zeroth);
         polynomials->first[octave] = through_proxies(first);

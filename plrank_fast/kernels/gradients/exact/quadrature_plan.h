@@ -23,7 +23,6 @@
 #include "gradients/exact/integrand_bound.h"
 #include "gradients/exact/tail_bound.h"
 
-#define MOST_STEPS (MOST_BINS + 80) /* steps of time */
 #define SHARE_OF_ENDS 0.1 /* part of an error: loss after the end of a plan, and at the borders of panels */
 
 /* The errors that an attempt allows: in each panel, at least `allowed` and `per_norm` times the norm_of_slope
@@ -54,7 +53,7 @@ typedef struct {
 /* The steps of a plan's time from the first arrivals to where the loss falls below a tolerance. */
 typedef struct {
     int first, steps;
-    double crowding[MOST_STEPS]; /* 1 / s^2 at each, s being the width of arrivals, times the share of digits */
+    double crowding[PROFILE_TABLE / 2]; /* 1 / s^2 at each, s being the width of arrivals, times the share of digits */
     double end;              /* end of the plan on the axis of the bins */
     int ended;               /* no rank is left open at its end */
     double forecast;         /* forecast of the gradient's norm, only where readers stop */
@@ -146,7 +145,7 @@ static void find_span(const arrival_table *table, const score_histogram *histogr
     intptr_t filled = 0;
     double inverse_z = 1, log_cut = 0, reading_norm = 0;
     tail_bound before = {0};
-    const double last_step = smaller(last * BINS_PER_NAT + 1, step + MOST_STEPS);
+    const double last_step = smaller(last * BINS_PER_NAT + 1, step + PROFILE_TABLE / 2);
     for (; step < last_step; step++) {
         const arrival_profile at = profile_at(table, histogram, step);
         const double ahead = at.arrivals - earlier;
@@ -272,7 +271,7 @@ static double map_of_rates(const plan_span *span, double S, double t0, time_map 
 static double map_of_scores(const plan_span *span, double begin, time_map *map)
 {
     const double step = 1.0 / BINS_PER_NAT, end = larger(span->end, begin + step);
-    double density[MOST_STEPS], densest = 0, best = 0, b = 0;
+    double density[PROFILE_TABLE / 2], densest = 0, best = 0, b = 0;
     map->t0 = begin;
     for (int i = 0; i < span->steps; i++) {
         const double t = step * (span->first + i), early = smaller(t, 0) / begin;

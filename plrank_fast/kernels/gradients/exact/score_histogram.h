@@ -12,7 +12,6 @@
 
 #define BINS_PER_NAT 2
 #define MOST_BINS 640
-#define LOST_IN_BIN (-expm1(-1.0 / BINS_PER_NAT)) /* part of a weight lost from one bin to the next */
 
 typedef struct {
     int bins;                                /* number of bins in use; the rest of a vector is zero */
@@ -34,7 +33,8 @@ PLR_INLINE void add_to_bins(bin_sums *bins, double *stops, double nats, bin_sums
     const double position = smaller(nats * BINS_PER_NAT, MOST_BINS - 2);
     const int bin = (int)position;
     const double x = (position - bin) / BINS_PER_NAT; /* 1 - e^-x by its Taylor polynomial */
-    const double share = x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120))))) / LOST_IN_BIN;
+    const double lost = x * (1 - x * (1.0 / 2 - x * (1.0 / 6 - x * (1.0 / 24 - x * (1.0 / 120)))));
+    const double share = lost / -expm1(-1.0 / BINS_PER_NAT); /* of the weight that is lost up to the next bin */
     bins[bin] += (1 - share) * sums;
     bins[bin + 1] += share * sums;
     if (stops) {
@@ -97,7 +97,7 @@ static void fill_histogram(score_histogram *histogram, const double *f, const do
 static double total_weight(const score_histogram *histogram)
 {
     double sum = 0, w = 1;
-    for (int i = 0; i < histogram->bins; i++, w *= 1 - LOST_IN_BIN)
+    for (int i = 0; i < histogram->bins; i++, w *= exp(-1.0 / BINS_PER_NAT))
         sum += histogram->count[i] * w;
     return sum;
 }

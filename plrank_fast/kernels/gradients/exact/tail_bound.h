@@ -47,8 +47,6 @@
 
 #include "gradients/exact/arrival_profile.h"
 
-#define LARGEST_INVERSE (1 / DBL_MIN) /* largest 1 / z: beyond it the loss is negligible at once, or nothing is lost */
-
 typedef struct {
     double log_loss, slope; /* ln of a bound of the loss, in units of R, and how fast it falls */
     double rate;            /* rate of arrivals in that bound */
@@ -98,6 +96,7 @@ PLR_INLINE tail_bound bound_tail(const score_histogram *histogram, tail_bins bin
                                  const int stops)
 {
     const double certain = histogram->above[bins.first], left = earlier + 0.5 - certain; /* ranks */
+    const double most = 1 / DBL_MIN; /* 1 / z beyond which the loss is negligible at once, or nothing is lost */
     for (;;) {
         const double z = 1 / *inverse_z;
         lanes log_moment = {0}, mean = {0}, spread = {0}, lost = {0}, fall = {0};
@@ -115,9 +114,9 @@ PLR_INLINE tail_bound bound_tail(const score_histogram *histogram, tail_bins bin
         }
         const double arrivals = vec_sum(mean), variance = vec_sum(spread);
         const double off = arrivals - left;
-        if (off > 0 && off * off > variance && *inverse_z < LARGEST_INVERSE) {
+        if (off > 0 && off * off > variance && *inverse_z < most) {
             const double factor = 1 + off / variance * arrivals / left;
-            *inverse_z = left > 0 ? smaller(*inverse_z * factor, LARGEST_INVERSE) : LARGEST_INVERSE;
+            *inverse_z = left > 0 ? smaller(*inverse_z * factor, most) : most;
             continue;
         }
         const double rate = vec_sum(lost), log_inverse = log(*inverse_z);
