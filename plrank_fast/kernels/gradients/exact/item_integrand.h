@@ -4,7 +4,7 @@
 
 #include "gradients/exact/exact_panel.h"
 
-/* What the compiler knows of the items that an evaluator is compiled for. */
+/* The items that an evaluator is compiled for. */
 typedef struct {
     int relevant, stops; /* whether their relevance is not 0, and whether readers stop */
     integrands wanted;
