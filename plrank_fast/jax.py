@@ -123,9 +123,7 @@ def plackett_luce_loss(
     if method in ("exact", EXACT):  # an array costs the callback as much as the gradient of a short list
         del data["seed"], data["first_query"]
     arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
-    dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
-    scores_ = scores.astype(dtype)
-    values = _differentiable(tuple(static.items()))(scores_ + _zero(scores_, arrays).astype(dtype), arrays)
+    values = _differentiable(tuple(static.items()))(_for_host(scores, arrays), arrays)
     return (values if reduction == "none" else values.sum()).astype(scores.dtype)
 
 
@@ -185,6 +183,12 @@ def _zero(*trees: Any) -> Any:
     """
     arrays = jax.lax.stop_gradient(jax.tree.leaves(trees))
     return sum(jnp.sum(array, dtype=jnp.float32, where=False) for array in arrays)
+
+
+def _for_host(scores: Any, others: Any) -> Any:
+    """Return scores in the dtype of the host's results, which vary along a mesh as they and the others do."""
+    wide = scores.astype(jnp.float64 if scores.dtype == jnp.float64 else jnp.float32)
+    return wide + _zero(wide, others).astype(wide.dtype)
 
 
 _bound = lru_cache(maxsize=256)(partial)  # a single object for each, as JAX compiles the call of another one anew
@@ -264,37 +268,6 @@ def _losses_on_host(
             first_query=first_query, **batch, **dict(static),
         )  # fmt: skip
     return values.astype(scores.dtype), gradient.astype(scores.dtype)
-
-
-def ranking_log_prob(scores: Any, rankings: Any) -> Any:
-    """Compute the log-probability of rankings under the Plackett-Luce distribution of ``scores``.
-
-    The result is differentiable by the scores, once. The function supports ``jit``, ``grad`` and ``vmap``.
-
-    Parameters
-    ----------
-    scores : array, shape (n_items,)
-        Log-weights, of any floating dtype.
-    rankings : array of int, shape (n_rankings, length)
-        Indices of items, best first; a ranking may end early, with -1 after its last item.
-
-    Returns
-    -------
-    array, shape (n_rankings,)
-        Log-probabilities in the dtype of ``scores``.
-
-    Examples
-    --------
-    >>> import jax, jax.numpy as jnp
-    >>> from plrank_fast.jax import ranking_log_prob
-    >>> rankings = jnp.array([[2, 0]])
-    >>> jax.grad(lambda scores: 6 * ranking_log_prob(scores, rankings).sum())(jnp.zeros(3)).round(3)
-    Array([ 1., -5.,  4.], dtype=float32)
-    """
-    scores, rankings = _floating(scores), _whole_numbers(rankings, "rankings")
-    validation.require(scores.ndim == 1, f"scores must have 1 axis, got {scores.ndim}")
-    validation.require(rankings.ndim == 2, f"rankings must have 2 axes, got {rankings.ndim}")
-    return _log_prob_of(scores, rankings, False)
 
 
 class PlackettLuce:
@@ -412,8 +385,8 @@ class PlackettLuce:
         n_items, length = self.scores.shape[-1], rankings.shape[-1]
         rows = jnp.broadcast_to(self.scores, (*batch, n_items)).reshape(n_queries, n_items)
         of_rows = jnp.broadcast_to(rankings, (*shape, length)).reshape(math.prod(shape) // n_queries, n_queries, length)
-        log_prob = _log_prob_of(rows, of_rows.swapaxes(0, 1), tied)
-        return log_prob.swapaxes(0, 1).reshape(shape)
+        log_prob = _log_prob(_for_host(rows, of_rows), of_rows.swapaxes(0, 1).astype(jnp.int32), tied)
+        return log_prob.swapaxes(0, 1).reshape(shape).astype(self.scores.dtype)
 
     @validation.hinted
     def entropy(self, key: Any, n_samples: int = 1000) -> Any:
@@ -507,16 +480,6 @@ def _whole_numbers(array: Any, name: str) -> Any:
     return array
 
 
-def _log_prob_of(scores: Any, rankings: Any, tied: bool) -> Any:
-    """Compute log-probabilities of rankings, (..., n_rankings, length), in the dtype of scores, (..., n_items).
-
-    Rankings that are ``tied`` are the buckets of all items.
-    """
-    dtype = jnp.float64 if scores.dtype == jnp.float64 else jnp.float32
-    scores_ = scores.astype(dtype) + _zero(scores, rankings).astype(dtype)
-    return _log_prob(scores_, rankings.astype(jnp.int32), tied).astype(scores.dtype)
-
-
 def _rows_on_host(tied: bool, scores: Any, rankings: Any, *upstream: Any) -> NDArray[Any]:
     """Compute log-probabilities, or with ``upstream`` their gradient; all axes before those of a query are queries."""
     scores, rankings, *cotangent = map(np.asarray, (scores, rankings, *upstream))
@@ -532,14 +495,10 @@ def _log_prob(scores: Any, rankings: Any, tied: bool) -> Any:
     return _call_host(_rows_on_host, (tied,), result, scores, rankings)
 
 
-def _log_prob_forward(scores: Any, rankings: Any, tied: bool) -> Any:
-    return _log_prob(scores, rankings, tied), (scores, rankings)
-
-
 def _log_prob_backward(tied: bool, saved: Any, upstream: Any) -> Any:
     scores, rankings = saved
     result = jax.ShapeDtypeStruct(scores.shape, scores.dtype)
     return _call_host(_rows_on_host, (tied,), result, scores, rankings, upstream), None
 
 
-_log_prob.defvjp(_log_prob_forward, _log_prob_backward)
+_log_prob.defvjp(lambda *inputs: (_log_prob(*inputs), inputs[:2]), _log_prob_backward)

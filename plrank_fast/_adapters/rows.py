@@ -29,8 +29,6 @@ def log_prob_of_rows(
     Rankings that are ``tied`` are the buckets of all items. With a ``cotangent`` of the shape of the result, compute
     the gradient of the sum of the products by the scores.
     """
-    if rankings.shape[1] == 0:
-        return np.zeros(rankings.shape[:2] if cotangent is None else scores.shape)
     if tied:
         values = of_orders(scores[:, np.newaxis], rankings, cotangent)
         return values if cotangent is None else values.sum(axis=1)

@@ -278,29 +278,6 @@ def test_transformations(jax):
     np.testing.assert_array_equal(one_draw, 10.0)  # of 0 + 1 + 2 + 3 + 4, which has no gradient
 
 
-def test_ranking_log_prob(jax):
-    """Values and gradient of the NumPy functions, through ``jit`` and ``vmap``. Mutant: upstream left out."""
-    from plrank_fast.jax import ranking_log_prob
-
-    scores, upstream = jax.array(scores_of(2, 5)), np.array([[1.0, -2.0], [0.5, 3.0]])
-    rankings = jax.array([[[0, 3, 1], [4, 2, -1]], [[1, 2, 3], [3, -1, -1]]])
-    function = jax.jax.jit(jax.jax.vmap(ranking_log_prob))
-    values, gradient = jax.value_and_vjp(lambda scores: function(scores, rankings), scores, upstream)
-    for row in range(2):
-        np.testing.assert_allclose(values[row], plr.ranking_log_prob(scores[row], rankings[row]), rtol=1e-6)
-        expected = plr.ranking_log_prob_vjp(scores[row], rankings[row], upstream[row])
-        np.testing.assert_allclose(gradient[row], expected, rtol=0, atol=1e-5)
-    nothing = jax.array(np.zeros((0, 5), dtype=int))
-    value, gradient = jax.value_and_vjp(lambda row: ranking_log_prob(row, nothing), scores[0], [])
-    assert (value.shape, gradient.tolist()) == ((0,), [0.0] * 5)
-    with pytest.raises(TypeError, match="rankings must be of integers"):
-        ranking_log_prob(scores[0], [[0.5]])
-    with pytest.raises(ValueError, match="scores must have 1 axis"):
-        ranking_log_prob(scores, rankings[0])
-    with pytest.raises(ValueError, match="rankings must have 2 axes"):
-        ranking_log_prob(scores[0], rankings)
-
-
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [

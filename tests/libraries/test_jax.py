@@ -84,12 +84,10 @@ def test_derivatives_by_data_are_refused():
 def test_inside_shard_map():
     """Scores are cut, or whole beside labels that are cut. Mutants: results that do not vary (`_call_host` without
     `_zero`); the labels left out of what varies; ``symbolic_zeros``, which shard_map does not know."""
-    from plrank_fast.jax import ranking_log_prob
-
     mesh, cut, whole = jax.sharding.Mesh(np.array(jax.devices()[:2]), "queries"), P("queries"), P()
     losses = {
         lambda scores, labels: plackett_luce_loss(scores, labels, reduction="sum", **EXACT): LABELS.reshape(4, 4),
-        lambda scores, rankings: jax.vmap(ranking_log_prob)(scores, rankings).sum(): RNG.permuted(
+        lambda scores, rankings: PlackettLuce(scores).log_prob(rankings.swapaxes(0, 1)).sum(): RNG.permuted(
             np.tile(np.arange(4), (4, 2, 1)), axis=2
         ),
     }
