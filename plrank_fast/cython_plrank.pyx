@@ -373,17 +373,18 @@ cdef int64_t estimator_size(bint conditional, int64_t n_items, int64_t cutoff, i
 
 
 cdef int32_t estimate_gradient(
-    bint conditional, void *stream, const double *scores, const double *relevance, int64_t n_items,
-    const double *rank_weights, int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings,
-    int64_t length, double *gradient, double *hessian, void *workspace, int64_t workspace_size
+    const Estimator *estimator, const Noise *noise, int64_t needed, void *stream, const double *scores,
+    const double *relevance, int64_t n_items, const double *rank_weights, int64_t cutoff, int64_t n_samples,
+    int32_t sampler, const int32_t *rankings, int64_t length, double *gradient, double *hessian, void *workspace,
+    int64_t workspace_size
 ) noexcept nogil:
-    cdef bint drawn = stream != NULL
-    cdef int64_t needed = estimator_size(conditional, n_items, cutoff, n_samples)
+    """Estimate from rankings that are drawn from the stream, or from those given; there may be no ``noise``."""
+    cdef bint drawn = stream != NULL or noise != NULL
     cdef Stream content
-    cdef Estimator estimator
     cdef Estimate query
     cdef int32_t status = (
         check_workspace(workspace, workspace_size, needed)
+        or check_sizes(n_items, cutoff, n_samples)
         or (check_stream(stream, &content) if drawn else PLRANK_OK)
         or check_metric(scores, relevance, n_items, rank_weights, cutoff)
         or check_array(gradient, n_items))
@@ -399,9 +400,8 @@ cdef int32_t estimate_gradient(
         query = estimate_of(
             scores, relevance, n_items, rank_weights, cutoff,
             Draw(sampler, 0, n_samples, &content.key[0], content.query, content.block), gradient, hessian)
-        query.given, query.length = rankings, length
-        estimator = estimator_of(conditional, hessian != NULL)
-        estimate_query(&estimator, &query, aligned_memory(workspace))
+        query.given, query.length, query.noise = rankings, length, noise
+        estimate_query(estimator, &query, aligned_memory(workspace))
     else:
         # a single item has no gradient, and rounding must not give it one
         clear(gradient, n_items)
@@ -420,9 +420,10 @@ cdef int32_t plrank_pl_rank_3(
     int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
     double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
+    cdef Estimator estimator = estimator_of(False, hessian != NULL)
     return estimate_gradient(
-        False, stream, scores, relevance, n_items, rank_weights, cutoff, n_samples, sampler, rankings, length,
-        gradient, hessian, workspace, workspace_size)
+        &estimator, NULL, estimator_size(False, n_items, cutoff, n_samples), stream, scores, relevance, n_items,
+        rank_weights, cutoff, n_samples, sampler, rankings, length, gradient, hessian, workspace, workspace_size)
 
 
 cdef int64_t plrank_pl_rank_cmc_workspace(int64_t n_items, int64_t cutoff, int64_t n_samples) noexcept nogil:
@@ -434,16 +435,17 @@ cdef int32_t plrank_pl_rank_cmc(
     int64_t cutoff, int64_t n_samples, int32_t sampler, const int32_t *rankings, int64_t length, double *gradient,
     double *hessian, void *workspace, int64_t workspace_size
 ) noexcept nogil:
+    cdef Estimator estimator = estimator_of(True, hessian != NULL)
     return estimate_gradient(
-        True, stream, scores, relevance, n_items, rank_weights, cutoff, n_samples, sampler, rankings, length,
-        gradient, hessian, workspace, workspace_size)
+        &estimator, NULL, estimator_size(True, n_items, cutoff, n_samples), stream, scores, relevance, n_items,
+        rank_weights, cutoff, n_samples, sampler, rankings, length, gradient, hessian, workspace, workspace_size)
 
 
 cdef int64_t plrank_stochastic_rank_workspace(int64_t n_items, int64_t cutoff) noexcept nogil:
     cdef int32_t status = check_sizes(n_items, cutoff, 1)
+    cdef Estimator estimator = stochastic_rank_estimator()
     if status != PLRANK_OK or n_items == 0 or cutoff == 0:
         return status
-    cdef Estimator estimator = stochastic_rank_estimator()
     return with_alignment(query_workspace(&estimator, n_items, min(cutoff, n_items)))
 
 
@@ -452,33 +454,16 @@ cdef int32_t plrank_stochastic_rank(
     int64_t cutoff, int64_t n_samples, int32_t noise, double sigma, double *gradient,
     void *workspace, int64_t workspace_size
 ) noexcept nogil:
-    cdef int64_t needed = plrank_stochastic_rank_workspace(n_items, cutoff)
     cdef Estimator estimator = stochastic_rank_estimator()
-    cdef Stream content
-    cdef Estimate query
     cdef Noise of_query
-    cdef int32_t status = (
-        check_workspace(workspace, workspace_size, needed)
-        or check_sizes(n_items, cutoff, n_samples)
-        or check_stream(stream, &content)
-        or check_metric(scores, relevance, n_items, rank_weights, cutoff)
-        or check_array(gradient, n_items))
-    if status != PLRANK_OK:
-        return status
     if noise != PLRANK_GUMBEL and noise != PLRANK_NORMAL:
         return PLRANK_BAD_NOISE
     if not 1.0 / LARGEST_SIGMA <= sigma <= LARGEST_SIGMA:
         return PLRANK_BAD_SIGMA
-    clear(gradient, n_items)
-    if n_items > 1 and cutoff > 0:
-        of_query = Noise(PLR_GUMBEL if noise == PLRANK_GUMBEL else PLR_NORMAL, 1.0 / sigma, NULL)
-        query = estimate_of(
-            scores, relevance, n_items, rank_weights, cutoff,
-            Draw(PLRANK_AUTO, 0, n_samples, &content.key[0], content.query, content.block), gradient, NULL)
-        query.noise = &of_query
-        estimate_query(&estimator, &query, aligned_memory(workspace))
-    advance(stream, &content, n_items, n_samples)
-    return PLRANK_OK
+    of_query = Noise(PLR_GUMBEL if noise == PLRANK_GUMBEL else PLR_NORMAL, 1.0 / sigma, NULL)
+    return estimate_gradient(
+        &estimator, &of_query, plrank_stochastic_rank_workspace(n_items, cutoff), stream, scores, relevance, n_items,
+        rank_weights, cutoff, n_samples, PLRANK_AUTO, NULL, 0, gradient, NULL, workspace, workspace_size)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

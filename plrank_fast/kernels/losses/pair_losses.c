@@ -29,7 +29,7 @@ static double ranked(ranked_document document, const lower_documents *lower, dou
     double score = document.score, gain = document.gain, discount = document.discount;
     vec_f64 total = {0}, pushed = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        /* never negative, as the others rank lower; lanes past the end have equal gain and therefore weight 0 */
+        /* This is never negative, as the others rank lower; lanes past the end have equal gain, so weight 0. */
         vec_f64 ahead = score - vec_load_some(lower->scores + i, n - i, score);
         vec_f64 more = gain - vec_load_some(lower->gains + i, n - i, gain);
         vec_f64 weight = discount - vec_load_some(lower->discounts + i, n - i, 0.0);

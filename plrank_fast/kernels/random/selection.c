@@ -33,7 +33,7 @@ static size_t keep_below(const double *keys, size_t n, double pivot, double *kep
 PLR_INLINE vec_i64 count_if(vec_i64 n, vec_f64 a, vec_f64 b, int or_equal)
 {
 #if defined(PLR_ISA_AVX512)
-    /* uses the comparison's mask directly: generic vectors take one more instruction */
+    /* This uses the comparison's mask directly: generic vectors take one more instruction. */
     __mmask8 before = or_equal ? _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LE_OQ)
                                : _mm512_cmp_pd_mask((__m512d)a, (__m512d)b, _CMP_LT_OQ);
     return (vec_i64)_mm512_mask_sub_epi64((__m512i)n, before, (__m512i)n, _mm512_set1_epi64(-1));

@@ -26,8 +26,8 @@ typedef struct {
 
 typedef struct {
     void (*extremes)(const double *scores, size_t n, double *lowest, double *highest);
-    /* out[i] = exp(sign * (scores[i] - highest)), i < n: weights for sign 1, mean arrival times for sign -1. The scores
-     * lie within 700 of the highest. Returns the sum. */
+    /* Set out[i] = exp(sign * (scores[i] - highest)): weights for sign 1, mean arrival times for sign -1. The scores
+     * lie within 700 of the highest. Return the sum. */
     double (*relative)(const double *scores, double highest, double sign, double *out, size_t n);
     /* Fill the histogram. The heaviest weight is 1; `spread` is the log of its ratio to the lightest. */
     void (*sort_into_octaves)(const double *weights, size_t n, double spread, weight_octaves *octaves);
