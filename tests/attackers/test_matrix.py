@@ -1,4 +1,4 @@
-"""``make matrix`` and ``make tsan``: their changes are those of the sources as they stand, and runs are resumed."""
+"""``make matrix`` and ``make tsan``: their changes are those of the sources as they stand, and failures are told."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""``make mutants``: its changes are of code and of nothing else, every module has its tests, and runs are resumed."""
+"""``make mutants``: its changes are of code and of nothing else, every module has its tests, and all is put back."""
 
 import collections
 import sysconfig
