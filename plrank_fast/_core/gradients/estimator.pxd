@@ -10,6 +10,7 @@ about draws its samples itself, by ``accumulate_block`` in place of ``accumulate
 from libc.string cimport memset
 
 from plrank_fast._core.ranking.weights cimport Weights
+from plrank_fast._core.runtime.compensated cimport Sum
 from plrank_fast._core.runtime.layout cimport layout_function
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.threads cimport cancellation, is_cancelled
@@ -43,7 +44,7 @@ cdef struct Estimate:
     double *hessian              # (n_items,) OUT, zero at first, or NULL
     # state of the driver
     intp_t until_moved           # rankings still to accumulate before sums are moved to totals
-    double *totals               # sums that have been moved out of gradient and Hessian
+    Sum *totals                  # sums that have been moved out of gradient and Hessian
     bint in_totals               # whether any have been moved
     intp_t denominator           # that of the mean; 1 once the estimator itself has divided by it
     void *state                  # the estimator's own, laid out and not yet initialised before ``begin``

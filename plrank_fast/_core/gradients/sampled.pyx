@@ -40,6 +40,7 @@ from plrank_fast._core.runtime.arguments cimport (
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
@@ -57,6 +58,7 @@ from plrank_fast._core.sampling.samplers cimport (
     draw_round,
     draw_rows,
     group_bytes,
+    number_of_blocks,
     prepare_sampler,
     prepared_sampler,
     sampler_in,
@@ -113,19 +115,15 @@ cdef inline intp_t results_per_query(const Estimator *estimator, intp_t n_items)
 
 
 cdef inline size_t totals_bytes(intp_t n_items) noexcept nogil:
-    """Return the bytes of the totals of gradient and Hessian, with their compensation."""
-    return aligned(4 * <size_t>n_items * sizeof(double))
+    """Return the bytes of the totals of gradient and Hessian."""
+    return aligned(2 * <size_t>n_items * sizeof(Sum))
 
 
-cdef void move(double *sums, double *totals, intp_t n) noexcept nogil:
-    """Add sums to totals (2, n), whose second row compensates the rounding of the first, and clear the sums."""
-    cdef double total, added
+cdef void move(double *sums, Sum *totals, intp_t n) noexcept nogil:
+    """Add sums to totals, and clear them."""
     cdef intp_t i
     for i in range(n):
-        total = totals[i] + sums[i]
-        added = total - totals[i]
-        totals[n + i] += (totals[i] - (total - added)) + (sums[i] - added)
-        totals[i] = total
+        add(&totals[i], sums[i])
         sums[i] = 0.0
 
 
@@ -135,11 +133,11 @@ cdef void move_to_totals(const Estimator *estimator, Estimate *estimate) noexcep
     if estimator.hand_out != NULL:
         estimator.hand_out(estimate)
     if not estimate.in_totals:
-        memset(estimate.totals, 0, (2 if estimate.hessian == NULL else 4) * n * sizeof(double))
+        memset(estimate.totals, 0, (1 if estimate.hessian == NULL else 2) * n * sizeof(Sum))
         estimate.in_totals = True
     move(estimate.gradient, estimate.totals, n)
     if estimate.hessian != NULL:
-        move(estimate.hessian, estimate.totals + 2 * n, n)
+        move(estimate.hessian, estimate.totals + n, n)
 
 
 cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_t n_rankings) noexcept nogil:
@@ -167,10 +165,6 @@ cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *
     return <char *>layout.next
 
 
-cdef inline intp_t number_of_blocks(const Estimate *estimate) noexcept nogil:
-    return (estimate.draw.n_samples + block_size(estimate.n_items) - 1) // block_size(estimate.n_items)
-
-
 cdef void begin_pass(Estimate *estimate) noexcept nogil:
     estimate.in_totals = False
     estimate.until_moved = rankings_per_total(estimate.n_items)
@@ -184,11 +178,11 @@ cdef Estimator observer(const Estimator *estimator) noexcept nogil:
     return observing
 
 
-cdef void take_mean(double *sums, const double *totals, intp_t n, intp_t denominator) noexcept nogil:
+cdef void take_mean(double *sums, const Sum *totals, intp_t n, intp_t denominator) noexcept nogil:
     cdef intp_t i
     if totals != NULL:
         for i in range(n):
-            sums[i] = totals[i] + totals[n + i]
+            sums[i] = value_of(&totals[i])
     if denominator > 1:
         for i in range(n):
             sums[i] /= denominator
@@ -196,8 +190,8 @@ cdef void take_mean(double *sums, const double *totals, intp_t n, intp_t denomin
 
 cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
     cdef intp_t n = results_per_query(estimator, estimate.n_items), denominator = estimate.draw.n_samples
-    cdef const double *totals = NULL
-    cdef const double *of_hessian = NULL
+    cdef const Sum *totals = NULL
+    cdef const Sum *of_hessian = NULL
     if estimator.result == SUM:
         denominator = 1
     elif estimator.result == MEAN_OF_OTHERS:
@@ -205,7 +199,7 @@ cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
     if estimate.in_totals:
         move_to_totals(estimator, estimate)
         totals = estimate.totals
-        of_hessian = totals + 2 * n
+        of_hessian = totals + n
     elif estimator.hand_out != NULL:
         estimate.denominator = denominator
         estimator.hand_out(estimate)
@@ -240,7 +234,7 @@ cdef char *weigh_items(Estimate *estimate, Weights *weights, char *workspace) no
     """Lay out weights of the items and totals; return the first unused byte."""
     cdef bint sort = estimate.given == NULL and asks_for_spread(&estimate.draw, estimate.n_items)
     estimate.weights = weights
-    estimate.totals = <double *>workspace
+    estimate.totals = <Sum *>workspace
     workspace += totals_bytes(estimate.n_items)
     return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
 
@@ -250,7 +244,7 @@ cdef void draw_and_accumulate(
 ) noexcept nogil:
     """Draw the rankings of one query and accumulate them, block by block."""
     cdef intp_t block, n_rankings, first, n_lanes, cutoff = estimate.cutoff
-    for block in range(number_of_blocks(estimate)):
+    for block in range(number_of_blocks(&estimate.draw, estimate.n_items)):
         n_rankings = samples_in_block(&estimate.draw, estimate.n_items, block)
         start_block(sampler, &estimate.draw, block)
         if not estimate.in_groups:
@@ -280,7 +274,7 @@ cdef void estimate_query_of_noise(const Estimator *estimator, Estimate *estimate
     """Compute the estimate of one query from samples that the estimator draws."""
     cdef intp_t block
     begin_estimate(estimator, estimate, workspace)
-    for block in range(number_of_blocks(estimate)):
+    for block in range(number_of_blocks(&estimate.draw, estimate.n_items)):
         estimator.accumulate_block(estimate, block)
     finish(estimator, estimate)
 
@@ -372,8 +366,8 @@ cdef int draw_and_accumulate_long(
     int32_t *columns
 ) except -1:
     """Run rounds of drawing rows in parallel (or of reading given ones) and accumulating them in order."""
-    cdef intp_t n_items = estimate.n_items, block_length = block_size(n_items), n_blocks = number_of_blocks(estimate)
-    cdef intp_t blocks_per_round, n_rankings
+    cdef intp_t n_items = estimate.n_items, block_length = block_size(n_items)
+    cdef intp_t n_blocks = number_of_blocks(&estimate.draw, n_items), blocks_per_round, n_rankings
     drawing.stride = estimate.length if estimate.given != NULL else estimate.cutoff
     drawing.ns_per_block = block_length * NS_PER_ITEM * n_items
     if estimate.given == NULL:
@@ -463,7 +457,7 @@ cdef void block_task(const void *blocks_, intp_t task, char *workspace) noexcept
 cdef int estimate_long_query_of_noise(const void *call_, intp_t query, int n_threads) except -1:
     cdef const Call *call = <const Call *>call_
     cdef Estimate estimate = estimate_in(call, query)
-    cdef intp_t n_items = estimate.n_items, n_blocks = number_of_blocks(&estimate), task, d
+    cdef intp_t n_items = estimate.n_items, n_blocks = number_of_blocks(&estimate.draw, n_items), task, d
     cdef intp_t tasks = min(<intp_t>n_threads, n_blocks)
     cdef double ns_per_block = block_size(n_items) * ns_per_sample(&call.estimator, n_items, estimate.cutoff)
     cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))

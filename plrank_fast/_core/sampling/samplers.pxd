@@ -65,6 +65,10 @@ cdef inline Draw draw_of(const Draw *first, intp_t query, intp_t cutoff) noexcep
     return Draw(first.sampler, cutoff, first.n_samples, first.key, first.query + <uint64_t>query, first.first_block)
 
 
+cdef inline intp_t number_of_blocks(const Draw *draw, intp_t n_items) noexcept nogil:
+    return (draw.n_samples + block_size(n_items) - 1) // block_size(n_items)
+
+
 cdef inline intp_t samples_in_block(const Draw *draw, intp_t n_items, intp_t block) noexcept nogil:
     return min(block_size(n_items), draw.n_samples - block * block_size(n_items))
 

@@ -346,10 +346,10 @@ cdef void draw_row_blocks(
 ) noexcept nogil:
     """Draw blocks [first_block, last_block) of a query, as far as they exist, into rows."""
     cdef intp_t block, block_length = block_size(sampler.n_items)
-    for block in range(first_block, min(last_block, (draw.n_samples + block_length - 1) // block_length)):
+    for block in range(first_block, min(last_block, number_of_blocks(draw, sampler.n_items))):
         start_block(sampler, draw, block)
         draw_rows(
-            sampler, min(block_length, draw.n_samples - block * block_length),
+            sampler, samples_in_block(draw, sampler.n_items, block),
             rankings + (block - first_block) * block_length * stride, stride)
 
 
@@ -484,7 +484,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef Query query = query_at(&call.queries, q)
     cdef Draw draw = draw_of(&call.draw, q, call.draw.cutoff)
     cdef intp_t n_items = query.n_items, block_length = block_size(n_items)
-    cdef intp_t n_blocks = (draw.n_samples + block_length - 1) // block_length, first
+    cdef intp_t n_blocks = number_of_blocks(&draw, n_items), first
     cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
     cdef Workspaces prepared, samplers
     cdef Weights weights
