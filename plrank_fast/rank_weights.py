@@ -120,8 +120,13 @@ def gains(labels: ArrayLike) -> FloatArray:
 
 def satisfaction(labels: ArrayLike, max_label: float | None, name: str = "labels") -> FloatArray:
     """Return the probability that each document satisfies the user of ERR, (2**label - 1) / 2**max_label."""
-    grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL)
-    gain, highest = gains(grades), float(grades.max(initial=0.0))
+    gain = gains_of_small_grades(labels, 1)
+    if gain is not None:
+        highest = float(int(gain.max()).bit_length())
+    else:
+        grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL)
+        gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:
         highest = validation.real(max_label, "max_label", at_least=highest, at_most=LARGEST_LABEL)
-    return gain / 2.0**highest
+    gain /= 2.0**highest
+    return gain
