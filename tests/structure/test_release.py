@@ -7,6 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from setuptools.config.pyprojecttoml import read_configuration
 
 import plrank_fast
 
@@ -36,6 +37,13 @@ def test_every_file_is_in_the_sdist(tmp_path):
     tracked = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout.split()
     assert [path for path in tracked if not path.startswith(NOT_RELEASED) and path not in released] == []
     assert [path for path in released if path.endswith((".so", ".o"))] == []
+
+
+def test_every_package_is_in_the_wheel():
+    """Mutant: a list of packages that lacks ``strengths``, without which an installed plrank_fast is not imported."""
+    in_wheel = read_configuration(ROOT / "pyproject.toml")["tool"]["setuptools"]["packages"]
+    folders = {path.parent.relative_to(ROOT) for path in (ROOT / "plrank_fast").rglob("__init__.py")}
+    assert sorted(in_wheel) == sorted(".".join(folder.parts) for folder in folders)
 
 
 def test_changelog_has_the_version():
