@@ -109,7 +109,7 @@ class Machine:
     """A machine on which every thread begins when it should: microseconds after a loop, more once it has fallen asleep.
 
     ``late(n)`` is by how much more the last of n threads begins, ``stalled(n)`` for how long it has no processor later;
-    ``off`` is the estimated over the true time.
+    ``off`` is the estimated over the true time, ``slower`` how many times longer the passes of a team take.
     """
 
     CREATED, FALLS_ASLEEP = 3e5, 2e6
@@ -119,6 +119,7 @@ class Machine:
         self.spinning, self.asleep = spinning, asleep
         self.learnt, self.now, self.ended, self.size = runtime_variables.Sizes(), 1e12, -1e300, 1
         self.late = self.stalled = lambda n: 0.0
+        self.slower = 1.0
 
     def waking(self, pause):
         return self.spinning if pause < self.FALLS_ASLEEP else self.asleep
@@ -135,6 +136,7 @@ class Machine:
         told = (self.off * work, self.off * longest) if estimate is None else (estimate, 0.0)
         expected = self.rule.expect(self.learnt, *told, n_passes, pause)
         n = self.rule.team_size(self.learnt, expected, self.processors, started)
+        work *= self.slower if n > 1 else 1.0
         resized = n != self.size
         waking = (self.CREATED if resized else self.waking(pause)) + self.late(n)
         taken = max(self.time(work, n, waking), longest)
@@ -177,6 +179,18 @@ class TestTeamSize:
         team = machine.time(work, processors, machine.spinning if pause == 0.0 else machine.asleep)
         assert times.mean() <= 1.1 * min(work, team)
         assert np.quantile(times, 0.9) <= 1.1 * np.median(times)
+
+    @pytest.mark.parametrize("work", [4e3, 1e4])
+    def test_passes_of_teams_are_slower(self, rule, processors, work):
+        """Threads that wait for each other's caches: short loops run on one.
+
+        Mutants: passes of a team count as work; a team for the first loop.
+        """
+        machine = Machine(rule, processors)
+        machine.slower = 1.5 * processors
+        machine.loops(20, work)
+        _, times = machine.loops(500, work)
+        assert times.mean() <= 1.1 * work
 
     def test_estimates_far_too_low(self, rule, processors):
         """Loops of ten milliseconds are known for what they are. Mutant: the factor never learnt."""
@@ -258,6 +272,7 @@ class TestTeamSize:
         Mutants: judged by the work that was expected alone; the longest that a thread was busy not asked for.
         """
         machine = Machine(rule, processors)
+        machine.loop(4e5, n_passes=2, estimate=2e3)
         for _ in range(20):
             sizes, _ = machine.loops(8, 4e5, n_passes=2, estimate=2e3)
             assert (sizes == processors).all()

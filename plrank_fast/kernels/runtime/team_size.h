@@ -78,12 +78,14 @@ static inline double plr_time_of_team(const expected_loop *loop, int n_threads)
     return (share > loop->longest ? share : loop->longest) + (n_threads > 1 ? loop->waking : 0.0);
 }
 
-/* Return how many of `most` threads a loop should have. */
+/* Return how many of `most` threads a loop should have. The first short one of its kind shows how long one takes. */
 static inline int plr_team_size(const team_sizes *sizes, const expected_loop *loop, int most, double now)
 {
     const int limit = __atomic_load_n(&sizes->limit, __ATOMIC_RELAXED);
     if (limit < most && now < plr_get(&sizes->limited_until))
         most = limit;
+    if (loop->work <= PLR_TIMED_WORK && plr_get(loop->factor) <= 0.0)
+        return 1;
     return plr_time_of_team(loop, most) < loop->work + plr_get(&sizes->credit) ? most : 1;
 }
 
@@ -117,16 +119,21 @@ static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_
 }
 
 /* Learn from a loop of a team: its last thread began after `waking`, its passes took `busy` in all, and `busiest` of
- * the thread that had most. In a loop that is not short they count while the thread has a processor. */
+ * the thread that had most. In a loop that is not short they count while the thread has a processor. In a short one
+ * they may take twice as long as on one thread, for threads fetch what others have written: it is what one takes
+ * at most. Where one would take more than is expected, the team looks bad, and loops on one thread show it. */
 static inline void plr_learn_team(
     team_sizes *sizes, expected_loop *loop, int n_threads, int resized, double started, double ended, double waking,
     double busy, double busiest)
 {
     const double resizing = plr_get(&sizes->resizing);
-    plr_learn(loop->factor, busy / loop->ns);
-    if (loop->work < busy)
-        loop->work = busy;
-    loop->longest = busiest;
+    const int is_short = loop->work <= PLR_TIMED_WORK;
+    if (!is_short || busy < loop->work)
+        plr_learn(loop->factor, busy / loop->ns);
+    if (!is_short) {
+        loop->work = busy > loop->work ? busy : loop->work;
+        loop->longest = busiest;
+    }
     if (!resized) {
         plr_judge(sizes, loop, n_threads, ended - started, ended);
         plr_learn(loop->waking_learnt, waking);
