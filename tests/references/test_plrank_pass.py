@@ -119,8 +119,7 @@ def test_few_of_many_items_beside_a_heavy_one(seed):
 
 @pytest.mark.parametrize("n_light", [48, 598])
 def test_one_ranking_leaves_next_to_nothing(n_light):
-    """All minus placed would have lost four digits of it. Mutants: no direct sum, which is off by 3e-12; a long list in
-    which marks do not pay and whose difference is used."""
+    """All minus placed would have lost four digits of it. Mutant: no direct sum, which is off by 3e-12."""
     scores = np.append([0.0, 0.0], np.full(n_light, np.log(1e-4 / n_light)))
     rankings = np.array(9 * [[0, 7, 9]] + [[0, 1, 5]], dtype=np.int32)
     relevance, rank_weights = np.arange(n_light + 2.0), np.array([0.9, 0.8, 0.7])

@@ -120,8 +120,8 @@ static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_
 
 /* Learn from a loop of a team: its last thread began after `waking`, its passes took `busy` in all, and `busiest` of
  * the thread that had most. In a loop that is not short they count while the thread has a processor. In a short one
- * they may take twice as long as on one thread, for threads fetch what others have written: it is what one takes
- * at most. Where one would take more than is expected, the team looks bad, and loops on one thread show it. */
+ * they may take twice as long as on one thread, because threads fetch what others have written; one thread takes `busy`
+ * at most. If it takes more than is expected, the team looks bad, and later loops on one thread show it. */
 static inline void plr_learn_team(
     team_sizes *sizes, expected_loop *loop, int n_threads, int resized, double started, double ended, double waking,
     double busy, double busiest)
