@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._core.ranking.metrics import discounts, gains_of_small_grades
+from plrank_fast._core.ranking.metrics import discounts, gains_of_grades
 from plrank_fast.validation import FloatArray, IntArray
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
@@ -110,19 +112,19 @@ def gains(labels: ArrayLike) -> FloatArray:
     >>> plr.gains([0, 1, 2, 4])
     array([ 0.,  1.,  3., 15.])
     """
-    small = gains_of_small_grades(labels, 1)
-    if small is not None:
-        return small
+    gain = gains_of_grades(labels, 1)
+    if gain is not None:
+        return gain
     array = validation.within(validation.real_array(labels, "labels", ndim=None), "labels", 0.0, LARGEST_LABEL)
-    validation.warn_if_gains(array.reshape(-1))
-    return np.exp2(array) - 1.0
+    gain = gains_of_grades(array.reshape(-1), 1)
+    return np.exp2(array) - 1.0 if gain is None else gain.reshape(array.shape)
 
 
 def satisfaction(labels: ArrayLike, max_label: float | None, name: str = "labels") -> FloatArray:
     """Return the probability that each document satisfies the user of ERR, (2**label - 1) / 2**max_label."""
-    gain = gains_of_small_grades(labels, 1)
+    gain = gains_of_grades(labels, 1)
     if gain is not None:
-        highest = float(int(gain.max()).bit_length())
+        highest = math.log2(gain.max() + 1.0)
     else:
         grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL)
         gain, highest = gains(grades), float(grades.max(initial=0.0))

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
-from plrank_fast._core.ranking.metrics import gains_of_small_grades
+from plrank_fast._core.ranking.metrics import gains_of_grades
 from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import LARGEST_LABEL, gains
@@ -80,7 +80,7 @@ def expected_loss(
 
     given = layout.documents(relevance, "relevance")
     exponential = metric in WITH_GAINS and gain == "exponential"
-    labels = gains_of_small_grades(given, options["n_threads"]) if exponential else None
+    labels = gains_of_grades(given, options["n_threads"]) if exponential else None
     if labels is None:
         labels = validation.real_array(given, "relevance")
     else:

@@ -199,18 +199,14 @@ def warn_if_qrels_first(scores: Iterable[float], labels: Iterable[float]) -> Non
         warn("run looks like judgements and qrels like a run: the order here is (run, qrels), unlike in ir_measures")
 
 
-def warn_if_gains(labels: FloatArray) -> None:
-    """Warn if grades, which are to become gains, look like gains 2**grade - 1 already.
+def warn_if_many_gains(gains: FloatArray, labels: list[int]) -> None:
+    """Warn if many grades, which became ``gains``, are above 0, whose ``labels`` look like gains 2**grade - 1 already.
 
-    They do if many are above 0, all of these have that form, and 1, 3 and 7 occur. Scales up to 3 cannot be told from
-    their gains, which are 0, 1 and 3.
+    They do if all have that form, and 1, 3 and 7 occur. Scales up to 3 cannot be told from their gains, which are 0, 1
+    and 3.
     """
-    if labels.max(initial=0.0) < 7.0:
-        return
-    values, counts = np.unique(labels[labels != 0.0], return_counts=True)
-    mantissa, _ = np.frexp(values + 1.0)
-    if counts.sum() >= FEWEST_TO_JUDGE and (mantissa == 0.5).all() and np.isin([1.0, 3.0, 7.0], values).all():
-        shown = ", ".join(f"{value:g}" for value in values[:6])
+    if np.count_nonzero(gains) >= FEWEST_TO_JUDGE:
+        shown = ", ".join(map(str, labels[:6]))
         warn(f"labels look like gains, {shown} and no grade in between: pass the grades, gains are computed here")
 
 

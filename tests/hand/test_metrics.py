@@ -7,7 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
-from plrank_fast._core.ranking.metrics import gains_of_small_grades
+from plrank_fast._core.ranking.metrics import gains_of_grades
 from plrank_fast.rank_weights import satisfaction
 
 REFERENCES = {
@@ -39,16 +39,17 @@ class TestRankWeights:
         assert plr.gains([200.0])[0] == 2.0**200
 
     @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int32, np.int64])
-    def test_gains_of_small_grades(self, kind, on_team):
-        """By teams, and what is no small grade goes another way. Mutants: only the first labels become gains; what the
-        last range has found is lost; 7 is a small grade, of which labels that look like gains are made; ERR's highest
-        grade one too high."""
-        grades = (np.arange(10_000) % 7).astype(kind)
-        gains = gains_of_small_grades
+    def test_gains_of_grades(self, kind, on_team):
+        """By teams, and what is no whole grade goes another way. Mutants: only the first labels become gains; what the
+        last range has found is lost; 201 is a grade; gains of integers of 32 bits; ERR's highest grade one too high."""
+        grades = (np.arange(10_000) % 201).astype(kind)
+        gains = gains_of_grades
         for found in (gains(grades, 1), *(on_team(n, lambda n_threads: gains(grades, n_threads)) for n in (2, 3))):
-            np.testing.assert_array_equal(found, 2.0**grades - 1.0)
-        np.testing.assert_array_equal(satisfaction(grades[:6], None), (2.0 ** grades[:6] - 1.0) / 32.0)
-        for other in (7, -1, *([0.5, np.nan] if np.dtype(kind).kind == "f" else [])):
+            np.testing.assert_array_equal(found, 2.0 ** grades.astype(float) - 1.0)
+        for highest in (5, 52, 53, 60, 200):
+            of_scale = 2.0 ** grades[: highest + 1].astype(float) - 1.0
+            np.testing.assert_array_equal(satisfaction(grades[: highest + 1], None), of_scale / 2.0**highest)
+        for other in (201, -1, *([0.5, np.nan] if np.dtype(kind).kind == "f" else [])):
             assert gains(np.append(grades, [other]).astype(kind), 2) is None
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, log, log1p
+from libc.math cimport INFINITY, ldexp, log, log1p
 from libc.stdint cimport uintptr_t
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
@@ -29,7 +29,7 @@ from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_KINDS, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, any_negative, each_within, gain_of_grade,
+    PLR_KINDS, PLR_NEGATIVE, PLR_NO_WHOLE_GRADE, any_negative, each_within, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -414,26 +414,55 @@ cdef object discounts_of(intp_t n_ranks):
     return DISCOUNTS if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
 
 
-cdef void gains_in_range(void *labels_, intp_t start, intp_t stop) noexcept nogil:
-    cdef Column *labels = <Column *>labels_
+cdef struct Grades:
+    Column column
+    int seen                    # label + 1 of those seen that are gains of grades; else NO_GAIN
+
+cdef enum:
+    NO_GAIN = 256
+    GAINS_THAT_SHOW = 2 | 4 | 8  # 1, 3 and 7
+    N_GRADES = 201
+
+cdef double[N_GRADES] GAINS
+cdef int grade
+for grade in range(N_GRADES):
+    GAINS[grade] = ldexp(1.0, grade) - 1.0
+
+
+cdef void gains_in_range(void *grades_, intp_t start, intp_t stop) noexcept nogil:
+    cdef Grades *grades = <Grades *>grades_
+    cdef double *values = grades.column.copy
+    cdef int seen = 0, label
     cdef intp_t d
-    if not copy_column(labels, start, stop) & PLR_NO_SMALL_GRADE:
+    if not copy_column(&grades.column, start, stop) & PLR_NO_WHOLE_GRADE:
         for d in range(start, stop):
-            labels.copy[d] = gain_of_grade(labels.copy[d])
+            label = <int>values[d]
+            seen |= NO_GAIN if label & (label + 1) else label + 1
+            values[d] = GAINS[label]
+        plr_add_flags(&grades.seen, seen)
 
 
-def gains_of_small_grades(labels, n_threads):
-    """Return 2**label - 1 for an array of grades from 0 to 6; None for any other, whose labels might be gains."""
-    cdef Column column
+def gains_of_grades(labels, n_threads):
+    """Return 2**label - 1 for an array of whole grades from 0 to 200, None for any other; warn if they look like gains.
+
+    The gains that grades can look like are whole numbers below 200, so no other labels need the look.
+    """
+    cdef Grades grades
     cdef intp_t n
-    column.kind, column.found = PLR_KINDS, 0
-    column.given = <const char *>plain(labels, &column.kind, &n)
+    cdef int one_more
+    grades.column.kind, grades.column.found, grades.seen = PLR_KINDS, 0, 0
+    grades.column.given = <const char *>plain(labels, &grades.column.kind, &n)
     if n < 1:
         return None
-    gains = zeros(n)
-    column.copy = <double *>data_of(gains)
-    run_ranges(gains_in_range, &column, n, 1.0, threads_of_pass(n_threads, n))
-    return None if column.found & PLR_NO_SMALL_GRADE else gains
+    gains = np.empty(n)
+    grades.column.copy = <double *>data_of(gains)
+    run_ranges(gains_in_range, &grades, n, 1.0, threads_of_pass(n_threads, n))
+    if grades.column.found & PLR_NO_WHOLE_GRADE:
+        return None
+    if grades.seen & (GAINS_THAT_SHOW | NO_GAIN) == GAINS_THAT_SHOW:
+        of_labels = [one_more - 1 for one_more in (2, 4, 8, 16, 32, 64, 128) if grades.seen & one_more]
+        validation.warn_if_many_gains(gains, of_labels)
+    return gains
 
 
 cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"

@@ -12,7 +12,8 @@ cdef extern from "runtime/atomics.h" nogil:
 
 cdef extern from "runtime/magnitudes.h" nogil:
     const int PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS, PLR_KINDS
-    const int PLR_NOT_FINITE, PLR_TOO_LARGE, PLR_NEGATIVE, PLR_ABOVE_ONE, PLR_NO_SMALL_GRADE, PLR_LIMIT_EXPONENT
+    const int PLR_NOT_FINITE, PLR_TOO_LARGE, PLR_NEGATIVE, PLR_ABOVE_ONE, PLR_NO_SMALL_GRADE, PLR_NO_WHOLE_GRADE
+    const int PLR_LIMIT_EXPONENT
     const int64_t PLR_LARGEST_COUNT
     const double PLR_SMALLEST_TOLERANCE
 

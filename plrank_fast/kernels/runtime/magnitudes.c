@@ -29,7 +29,9 @@ PLR_INLINE int found_below(const double *values, size_t n, double infinite)
     found |= vec_smallest(smallest) < SMALLEST ? PLR_TOO_SMALL : 0;
     found |= low < 0 ? PLR_NEGATIVE : 0;
     found |= high > 1 ? PLR_ABOVE_ONE : 0;
-    found |= low < 0 || high >= 7 || vec_any((vec_i32)fractions) ? PLR_NO_SMALL_GRADE : 0;
+    const int no_grade = low < 0 || vec_any((vec_i32)fractions);
+    found |= no_grade || high >= 7 ? PLR_NO_SMALL_GRADE : 0;
+    found |= no_grade || high > PLR_LIMIT_EXPONENT ? PLR_NO_WHOLE_GRADE : 0;
     return found | (largest >= SMALLEST ? PLR_LARGE_ENOUGH : 0);
 }
 

@@ -17,14 +17,16 @@ enum {
     PLR_LARGE_ENOUGH = 8,
     PLR_NEGATIVE = 16,
     PLR_ABOVE_ONE = 32,
-    PLR_NO_SMALL_GRADE = 64
+    PLR_NO_SMALL_GRADE = 64,
+    PLR_NO_WHOLE_GRADE = 128
 };
 
 enum { PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_LONGS, PLR_KINDS };
 
 typedef struct {
     /* Return flags for what occurs among the values: NaN or an infinity; a magnitude above 2^200; one below 2^-200, but
-     * not 0; one of at least 2^-200; a value below 0; one above 1; one that is not a whole number from 0 to 6. */
+     * not 0; one of at least 2^-200; a value below 0; one above 1; one that is not a whole number from 0 to 6, or to
+     * 200. */
     int (*found_in)(const double *values, size_t n);
     /* Copy values of each kind to doubles and return the flags of found_in; the two arrays do not overlap. Integers
      * from 2^53 on, which a double may not represent, count as not finite. */
