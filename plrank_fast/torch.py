@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._adapters import device_copies
-from plrank_fast._adapters.device_copies import on_device, on_host
+from plrank_fast._adapters.device_copies import on_device, on_host, room
 from plrank_fast._adapters.expected_loss import expected_loss, loss_options
 from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
@@ -101,12 +101,14 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, FloatArray]:
+def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, Any]:
     """Call `expected_loss` with the inputs of the operator ``plackett_luce_loss``."""
     direction, scores, relevance, offsets, mask, weight, rank_weights = on_host(direction, *inputs[:6])
     return expected_loss(
         scores, relevance, offsets=offsets, mask=mask, weight=weight, rank_weights=rank_weights,
-        words=lambda: _seed(inputs[6]).tolist(), direction=direction, **dict(zip(OPTIONS, inputs[7:], strict=True)),
+        words=lambda: _seed(inputs[6]).tolist(), direction=direction,
+        gradient=room(inputs[0], _dtype_of_gradient(inputs[0])),
+        **dict(zip(OPTIONS, inputs[7:], strict=True)),
     )  # fmt: skip
 
 
@@ -115,7 +117,7 @@ def _loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
     scores = inputs[0]
     values, gradient = _evaluate(inputs)
     loss = values if "none" in inputs[7:] else np.add.reduce(values, keepdims=True).reshape(())
-    loss, gradient = on_device(scores, [loss, gradient], [scores.dtype, _dtype_of_gradient(scores)])
+    gradient, loss = on_device(scores, [gradient, loss], [_dtype_of_gradient(scores), scores.dtype])
     return loss, gradient
 
 

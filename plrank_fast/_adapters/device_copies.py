@@ -23,16 +23,19 @@ SMALLEST_BLOCK = 1 << 15
 
 
 class _Blocks(threading.local):
-    """Pinned memory of a thread, by stream."""
+    """Pinned memory of a thread, by stream, and its view in each dtype."""
 
     def __init__(self) -> None:
-        self.of_streams: dict[Any, Any] = {}
+        self.of_streams: dict[Any, dict[Any, Any]] = {}
 
-    def of(self, stream: Any, n_bytes: int) -> Any:
-        block = self.of_streams.get(stream)
-        if block is None or block.numel() < n_bytes:
-            block = self.of_streams[stream] = pinned(max(SMALLEST_BLOCK, 1 << n_bytes.bit_length()))
-        return block
+    def of(self, stream: Any, n_bytes: int, dtype: Any) -> Any:
+        views = self.of_streams.get(stream)
+        if views is None or views[torch.uint8].numel() < n_bytes:
+            block = pinned(max(SMALLEST_BLOCK, 1 << n_bytes.bit_length()))
+            views = self.of_streams[stream] = {torch.uint8: block}
+        if dtype not in views:
+            views[dtype] = views[torch.uint8].view(dtype)
+        return views[dtype]
 
 
 _blocks = _Blocks()
@@ -67,20 +70,32 @@ def on_host(*values: Any) -> list[Any]:
         return [value if value is None else _array(value) for value in values]
     remote = [value for value in values if is_cuda(value)]
     sizes = [-(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT for value in remote]
-    block, begin, copies = _blocks.of(stream_of(remote[0]), sum(sizes)), 0, {}
+    streams = {device: stream_of(value) for device, value in {each.device: each for each in remote}.items()}
+    first, begin, copies = streams[remote[0].device], 0, {}
     for value, size in zip(remote, sizes, strict=True):
-        copies[id(value)] = _part(block, begin, value.shape, value.dtype)
-        copies[id(value)].copy_(value.detach(), non_blocking=True)
+        part = _part(_blocks.of(first, sum(sizes), value.dtype), begin // value.element_size(), value.shape)
+        part.copy_(value.detach(), non_blocking=True)
+        copies[id(value)] = part
         begin += size
-    for stream in {stream_of(value) for value in remote}:
+    for stream in streams.values():
         stream.synchronize()
     return [_array(copies.get(id(value), value)) for value in values]
+
+
+def room(like: Any, dtype: Any) -> NDArray[Any]:
+    """Return an array of as many numbers as ``like`` has, in the place from which `on_device` copies its first result.
+
+    What `on_host` returned may lie there too, so it must have been read before anything is written.
+    """
+    if is_cuda(like):
+        return _array(_blocks.of(stream_of(like), like.numel() * dtype.itemsize, dtype)[: like.numel()])
+    return np.empty(like.numel(), np.float64 if dtype == torch.float64 else np.float32)
 
 
 def on_device(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> list[Any]:
     """Return tensors of the arrays' values on the device of ``like``, of whose values `on_host` has made a copy.
 
-    On another device than the CPU they may share one block of memory.
+    On another device than the CPU they share one block of memory, and all but the last are views.
     """
     with np.errstate(over="ignore"):  # as PyTorch's conversions, which take longer
         if is_on_cpu(like):
@@ -91,7 +106,7 @@ def on_device(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> list[
 def _tensor(array: NDArray[Any], dtype: Any) -> Any:
     if dtype == torch.float64:
         return torch.from_numpy(array)
-    single = torch.from_numpy(array.astype(np.float32))
+    single = torch.from_numpy(array.astype(np.float32, copy=False))
     return single if dtype == torch.float32 else single.to(dtype)
 
 
@@ -100,22 +115,24 @@ def _in_one_copy(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> li
     common = torch.float64 if torch.float64 in dtypes else torch.float32  # NumPy has no bfloat16
     moved = torch.empty(size, dtype=common, device=like.device)
     if is_cuda(like):
-        block = _part(_blocks.of(stream_of(like), size * common.itemsize), 0, moved.shape, common)
+        block = _blocks.of(stream_of(like), size * common.itemsize, common)[:size]
     else:
         block = torch.empty(size, dtype=common)
-    np.concatenate([array.reshape(-1) for array in arrays], out=block.numpy(), casting="same_kind")
-    moved.copy_(block, non_blocking=True)
-    begin, results = 0, []
-    for array, dtype in zip(arrays, dtypes, strict=True):
-        strides = [math.prod(array.shape[i + 1 :]) for i in range(array.ndim)]
-        # no view, which autograd would not let users change in place
-        results.append(moved.new_empty(0).set_(moved.untyped_storage(), begin, array.shape, strides).to(dtype))
+    begin, results, values = 0, [], block.numpy()
+    for array in arrays:
+        if begin > 0 or array.ctypes.data != values.ctypes.data:  # it was not computed in its place
+            values[begin : begin + array.size] = array.reshape(-1)
+        part = _part(moved, begin, array.shape)
         begin += array.size
-    return results
+        if begin == size:  # no view, which autograd would not let users change in place
+            part = moved.new_empty(0).set_(part.untyped_storage(), part.storage_offset(), part.shape, part.stride())
+        results.append(part)
+    moved.copy_(block, non_blocking=True)
+    return [part.to(dtype) for part, dtype in zip(results, dtypes, strict=True)]
 
 
-def _part(block: Any, begin: int, shape: Any, dtype: Any) -> Any:
-    return block[begin : begin + math.prod(shape) * dtype.itemsize].view(dtype).view(shape)
+def _part(block: Any, begin: int, shape: Any) -> Any:
+    return block.as_strided(shape, [math.prod(shape[i + 1 :]) for i in range(len(shape))], begin)
 
 
 def _array(value: Any) -> Any:

@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
+from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.ranking.metrics import gains_of_grades
 from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
@@ -25,6 +26,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "reduction": lambda reduction: validation.choice(reduction, "reduction", validation.Reduction),
     "method": lambda method: validation.choice(method, "method", validation.Method),
     "n_samples": lambda n_samples: None if n_samples is None else validation.count(n_samples, "n_samples", 1),
+    "first_query": lambda first_query: validation.count(first_query, "first_query", 0),
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
 }  # the options of a loss have these
@@ -58,18 +60,21 @@ def expected_loss(
     method: str,
     words: Callable[[], list[int]],
     direction: ArrayLike | None = None,
+    gradient: NDArray[Any] | None = None,
     **options: Any,
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[FloatArray, NDArray[Any]]:
     """Compute the loss of each query, whose sum is the reduction asked for, and the gradient of that sum.
 
     The scores have a shape that `layout_of` takes, and the gradient has theirs, with 0 in the padding. The options are
     those of ``plrank_fast.torch.PlackettLuceLoss``; ``options`` go to `value_and_gradient`. Only sampled methods call
     ``words``, which returns the words of the seed. With a ``direction``, a change of the scores, the exact method
-    returns the slope of each loss along it, and the derivative of the gradient.
+    returns the slope of each loss along it, and the derivative of the gradient. ``gradient`` is an array (n_docs,) of
+    float64 or float32 that the gradient may be written to, after the arguments have been read.
     """
     normalize = loss_options(
-        metric, max_label, rank_weights, gain=gain, reduction=reduction, normalize=normalize, method=method
-    )["normalize"]
+        metric, max_label, rank_weights, gain=gain, reduction=reduction, normalize=normalize, method=method,
+        n_samples=options.get("n_samples"), first_query=options["first_query"],
+    )["normalize"]  # fmt: skip
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
 
@@ -96,17 +101,27 @@ def expected_loss(
         factors, total = -given, given.sum()
     if reduction == "mean":
         factors = factors / (total or 1.0)
-    if normalize and metric == "ndcg":
-        # A query without relevant documents has an ideal metric of 0, and no gradient.
-        factors = target.over_ideal(factors, layout.offsets, options["n_threads"])
     of_ranks = metric in SUMS_OVER_RANKS
     method = resolve_method(method, layout.offsets, target.rank_weights.shape[-1]) if of_ranks else EXACT
     can_change = direction is None or method == EXACT
     validation.require(can_change, f"second derivatives need method='exact', got {method!r}", RuntimeError)
     can_change = direction is None or of_ranks
     validation.require(can_change, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)
+    over_ideal = normalize and metric == "ndcg"
+    given_scores = layout.documents(scores, "scores")
+    if method == EXACT and direction is None and metric != "ap":
+        if gradient is None or layout.mask is not None:  # the mask is read once more, and may lie in that place
+            gradient = np.empty(given_scores.size, np.float64 if gradient is None else gradient.dtype)
+        values = _exact.scaled_expectations(
+            given_scores, target.relevance, target.rank_weights, layout.offsets, target.stop, options["rtol"], factors,
+            over_ideal, options["n_threads"], gradient,
+        )  # fmt: skip
+        return values, layout.place(gradient)
+    if over_ideal:
+        # A query without relevant documents has an ideal metric of 0, and no gradient.
+        factors = target.over_ideal(factors, layout.offsets, options["n_threads"])
     values, ascent = target.value_and_gradient(
-        layout.documents(scores, "scores"), method, offsets=layout.offsets,
+        given_scores, method, offsets=layout.offsets,
         rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
     )  # fmt: skip
     if direction is not None:
@@ -114,7 +129,7 @@ def expected_loss(
         query = np.repeat(np.arange(n_queries), np.diff(layout.offsets))
         values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
         ascent = pl_rank_exact_hvp(
-            layout.documents(scores, "scores"), target.relevance, target.rank_weights, along, offsets=layout.offsets,
+            given_scores, target.relevance, target.rank_weights, along, offsets=layout.offsets,
             rtol=options["rtol"], n_threads=options["n_threads"],
         )  # fmt: skip
     ascent *= np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors

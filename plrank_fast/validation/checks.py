@@ -6,7 +6,7 @@ import difflib
 import inspect
 import re
 from collections.abc import Callable, Iterable, Sequence
-from functools import wraps
+from functools import cache, wraps
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -177,7 +177,7 @@ def count(value: Any, name: str, lowest: int, highest: int = LARGEST_COUNT) -> i
 
 def ranks_that_count(cutoff: Any, longest: int = LARGEST_COUNT) -> int:
     """Return a cutoff, or the length of the longest list in place of None or of a number beyond it."""
-    if isinstance(cutoff, (np.ndarray, Sequence)):
+    if type(cutoff) is not int and isinstance(cutoff, (np.ndarray, Sequence)):
         given = f"{shown(cutoff)}: rank weights are taken by dcg and ndcg only"
         raise TypeError(f"cutoff must be None or an integer, got {given}")
     return longest if cutoff is None else min(count(cutoff, "cutoff", 0), longest)
@@ -204,9 +204,15 @@ def threads(n_threads: Any) -> int | None:
     return max(-(2**30), min(number, 2**30))
 
 
+@cache
+def names_of(choices: Any) -> tuple[str, ...]:
+    """Return the names in a type of ``choices.py``, or a tuple of names unchanged."""
+    return get_args(choices) or choices
+
+
 def choice(value: Any, name: str, choices: Any) -> Any:
     """Return ``value`` if it is one of ``choices``: names, or a type of ``choices.py``."""
-    choices = get_args(choices) or choices
+    choices = names_of(choices)
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
         error = ValueError if isinstance(value, str) else TypeError

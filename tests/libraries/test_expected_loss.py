@@ -23,6 +23,7 @@ from frameworks import (
     Torch,
     padded,
 )
+from plrank_fast._adapters.expected_loss import expected_loss
 from plrank_fast._methods.registry import ESTIMATORS
 
 # JAX runs threads, of which a fork elsewhere in the test session knows nothing
@@ -157,6 +158,35 @@ def test_default_is_ndcg_at_10_of_grades(library):
         gains, gains, weights, offsets=offsets
     )
     near(library, (evaluate(library, scores, labels, offsets=offsets)[0], -share.mean()))
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize("lengths", [(5, 0, 1, 30, 7), (3, 40_000)], ids=["short", "a long one"])
+def test_queries_have_the_bits_of_the_parts(dtype, lengths, on_team):
+    """Expectations, ideal DCG, weights and sign, which the loop over queries multiplies.
+
+    Mutants: the workspace of the ideal too small, or over the gradient; another query's factor; 1 over an ideal of 0;
+    gradients of float32 rounded before the product; a query of its own loop not multiplied.
+    """
+    rng, offsets = np.random.default_rng(1), np.append(0, np.cumsum(lengths))
+    scores, grades = rng.normal(size=offsets[-1]).astype(dtype), rng.integers(0, 5, offsets[-1]).astype(dtype)
+    grades[:3] = 0.0
+    weight = np.arange(1.0, offsets.size)
+    weights, gains = plr.dcg_weights(max(lengths))[:10], plr.gains(grades)
+    values, gradient = plr.value_and_gradient(scores, gains, weights, offsets=offsets, method="exact")
+    ideal = plr.ideal_dcg(gains, weights, offsets=offsets)
+    shares = np.divide(-weight / weight.sum(), ideal, out=np.zeros(ideal.size), where=ideal > 0.0)
+    out = np.full(offsets[-1], np.nan, dtype)
+    for n in (1, 2, 3):
+        got, slopes = on_team(n, lambda n_threads: expected_loss(
+            scores, grades, offsets=offsets, mask=None, weight=weight, metric="ndcg", cutoff=10, rank_weights=None,
+            gain="exponential", max_label=None, normalize=True, reduction="mean", method="exact", words=None,
+            rtol=1e-6, n_threads=n_threads, first_query=0, gradient=out,
+        ))  # fmt: skip
+        np.testing.assert_array_equal(got, shares * values)
+        np.testing.assert_array_equal(slopes, (np.repeat(shares, lengths) * gradient).astype(dtype))
+        assert slopes.base is out
+        out[:] = np.nan
 
 
 # --- derivatives of higher order and in other modes

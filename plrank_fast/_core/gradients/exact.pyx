@@ -7,6 +7,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
+from plrank_fast._core.ranking.metrics cimport ideal_dcg_of_query, ranking_workspace, require_an_ideal
 from plrank_fast._core.runtime.arguments cimport (
     LARGEST_PLAIN_COUNT,
     NOT_TAKEN,
@@ -21,13 +22,16 @@ from plrank_fast._core.runtime.arguments cimport (
     checked_threads,
     checked_tolerance,
     chosen,
+    plain,
     validation,
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.magnitudes cimport PLR_DOUBLES, PLR_FLOATS, PLR_KINDS
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport loop_of_threads, parallel_loop
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, raise_if_stopped, signal_came
@@ -123,11 +127,50 @@ cdef void find_rank_probabilities(
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef struct Scale:
+    # factors of the values, and of gradients, which are written to one of two arrays
+    const double *factors        # one for each query, or NULL
+    double factor                # of all queries otherwise
+    bint over_ideal              # they are divided by the ideal DCG, and 0 where that is 0
+    double *doubles
+    float *floats
+
+
 cdef struct ExactCall:
     Queries queries
     exact_query query            # what all queries share; the outputs are those of the first one
     double *value                # one for each query, or NULL
     double *missed               # tolerance that each query reached if it is above rtol, else 0; or NULL
+    const Scale *scale           # or NULL: the outputs are those of the query
+
+
+cdef size_t bytes_of_call(const ExactCall *call, intp_t n_items, int n_threads) noexcept nogil:
+    """Return the bytes of workspace for a query; a gradient that is scaled comes first."""
+    cdef size_t n_bytes = kernels.workspace(&call.query, n_items, n_threads)
+    if call.scale == NULL:
+        return n_bytes
+    return aligned(n_items * sizeof(double)) + max(n_bytes, ranking_workspace(n_items) + n_items * sizeof(double))
+
+
+cdef void solve_and_scale(const ExactCall *call, const Query *view, exact_query *query, char *workspace) noexcept nogil:
+    cdef const Scale *scale = call.scale
+    cdef double *gradient = <double *>workspace
+    cdef double *keys = <double *>(workspace + aligned(view.n_items * sizeof(double)))
+    cdef double *weights = keys + view.n_items
+    cdef double factor = scale.factor if scale.factors == NULL else scale.factors[view.index], ideal
+    cdef intp_t d
+    query.gradient = gradient
+    kernels.solve(query, keys)
+    if scale.over_ideal:
+        ideal = ideal_dcg_of_query(view, view.cutoff, keys, weights, <int32_t *>(weights + view.n_items))
+        factor = factor / ideal if ideal > 0.0 else 0.0
+    query.value *= factor
+    if scale.floats != NULL:
+        for d in range(view.n_items):
+            scale.floats[view.first + d] = <float>(factor * gradient[d])
+    else:
+        for d in range(view.n_items):
+            scale.doubles[view.first + d] = factor * gradient[d]
 
 
 cdef void solve_query(const ExactCall *call, intp_t q, exact_query query, char *workspace) noexcept nogil:
@@ -144,7 +187,10 @@ cdef void solve_query(const ExactCall *call, intp_t q, exact_query query, char *
         query.stop += view.first
     if query.probabilities != NULL:
         query.probabilities += view.first * query.K
-    kernels.solve(&query, workspace)
+    if call.scale != NULL:
+        solve_and_scale(call, &view, &query, workspace)
+    else:
+        kernels.solve(&query, workspace)
     if call.value != NULL:
         call.value[q] = query.value
     if call.missed != NULL:
@@ -161,7 +207,7 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef const ExactCall *call = <const ExactCall *>call_
     cdef exact_query query = call.query
     cdef Workspaces workspace = Workspaces(
-        1, kernels.workspace(&query, query_at(&call.queries, q).n_items, n_threads))
+        1, bytes_of_call(call, query_at(&call.queries, q).n_items, n_threads))
     query.cancellation.interrupted = signal_came
     query.loop = loop_of_threads(n_threads)
     with nogil:
@@ -182,7 +228,7 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
-    batch.workspace = kernels.workspace(&call.query, checked.longest, 1)
+    batch.workspace = bytes_of_call(call, checked.longest, 1)
     batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.query.K, checked.longest)
     return run_batch(&batch, n_threads)
 
@@ -190,6 +236,46 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
 # ---------------------------------------------------------------------------------------------------------------------
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
+
+def scaled_expectations(
+    scores, relevance, rank_weights, offsets, stop, rtol, factors, bint over_ideal, n_threads, gradient
+):
+    """Return the values times the queries' ``factors``, a float or an array, and write the gradient of their sum.
+
+    With ``over_ideal`` the factors are divided by the ideal DCG, and 0 where that is 0. ``gradient`` is an array
+    (n_docs,) of float64 or float32. The other arguments are those of ``expectations``.
+    """
+    cdef ExactCall call
+    cdef Scale scale = Scale(NULL, 0.0, over_ideal, NULL, NULL)
+    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets, n_threads)
+    cdef int kind = PLR_KINDS
+    cdef intp_t n_items
+    cdef void *results = plain(gradient, &kind, &n_items, True)
+    call.query = new_query(checked.queries.n_ranks)
+    call.query.rtol = checked_tolerance(rtol)
+    if stop is not None:
+        stop = validation.chances_to_stop(stop, checked.n_items)
+        call.query.stop = <const double *>data_of(stop)
+    n_threads = checked_threads(n_threads)
+    if over_ideal:
+        require_an_ideal(checked, rank_weights)
+    if type(factors) is float:
+        scale.factor = factors
+    else:
+        scale.factors = <const double *>data_of(factors)
+    scale.floats = <float *>results if kind == PLR_FLOATS else NULL
+    scale.doubles = <double *>results if kind == PLR_DOUBLES else NULL
+    values, missed = zeros(checked.n_queries), zeros(checked.n_queries)
+    call.queries, call.scale = checked.queries, &scale
+    call.value, call.missed = <double *>data_of(values), <double *>data_of(missed)
+    call.query.gradient = call.value  # that there is one decides about the workspace; each query's is in its own
+    if checked.queries.n_ranks == 0:
+        gradient.fill(0.0)
+    else:
+        run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
+        raise_if_missed(call.missed, checked.n_queries, rtol)
+    return values
+
 
 def expectations(
     scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
@@ -221,7 +307,7 @@ def expectations(
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
     call.query.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
     n_threads = checked_threads(n_threads)
-    call.value = NULL
+    call.value, call.scale = NULL, NULL
     if with_hessian:
         outputs = (None, None) if out is None else validation.output_pair(out, (checked.n_items,))
         diagonal = zeros(checked.n_items)
@@ -285,6 +371,7 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     relevant, slopes = zeros(checked.n_items), zeros(checked.n_items)
     call.queries = checked.queries
     call.queries.relevance = <const double *>data_of(relevant)
+    call.scale = NULL
     call.value, call.missed = <double *>data_of(values), <double *>data_of(missed)
     mark_relevant(&checked.queries, checked.n_queries, 0.0, <double *>data_of(relevant), call.value)
     if with_gradient:
@@ -331,5 +418,6 @@ def rank_probabilities(scores, cutoff, offsets, n_threads, out):
         call.query = new_query(columns)
         call.query.probabilities = <double *>data_of(probabilities)
         call.value = call.missed = NULL
+        call.scale = NULL
         run_call(&call, checked, 2 * NS_PER_ITEM_AND_RANK, n_threads)
     return probabilities if out is None else validation.deliver(probabilities, out)
