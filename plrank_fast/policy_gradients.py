@@ -130,14 +130,14 @@ def policy_gradient(
     validation.goes_with(relevance, "relevance", False, f"{instead}=None")
     validation.goes_with(rank_weights, "rank_weights", False, f"{instead}=None")
     validation.goes_with(rankings, "rankings", reward is None, "reward=None")
-    scores_ = validation.real_array(scores, "scores")
+    scores_ = validation.real_array(scores, "scores", n_threads=n_threads)
     offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     threads = validation.threads(n_threads)
     out = validation.output(out, scores_.shape)
     if reward is None:
         shown = validation.given(rankings, "rankings", " for rewards")
         shown = validation.given_rankings(shown, offsets_, None, offsets is not None, True, threads)
-        advantages = _advantages(shown.shape[:2], rewards, importance_weights, baseline, offsets is not None)
+        advantages = _advantages(shown.shape[:2], rewards, importance_weights, baseline, offsets is not None, threads)
         return validation.deliver(log_prob_gradient(scores_, offsets_, shown, advantages, threads), out)
     # The mean of the others is only known at the end. Until then log-probabilities are summed both with the rewards and
     # without, so that no ranking is drawn or rewarded twice.
@@ -166,14 +166,15 @@ def policy_gradient(
 
 
 def _advantages(
-    shape: tuple[int, int], rewards: Any, importance_weights: ArrayLike | None, baseline: Any, batch: bool
-) -> FloatArray:
+    shape: tuple[int, int], rewards: Any, importance_weights: ArrayLike | None, baseline: Any, batch: bool,
+    n_threads: int | None,
+) -> FloatArray:  # fmt: skip
     """Return the factor of each given ranking's log-probability, (n_queries, n_rankings), after checks."""
-    rewards_ = validation.like_rankings(rewards, "rewards", shape, batch)
+    rewards_ = validation.like_rankings(rewards, "rewards", shape, batch, n_threads=n_threads)
     weights = None
     if importance_weights is not None:
         weights = validation.like_rankings(
-            importance_weights, "importance_weights", shape, batch, may_be_small=baseline is not True
+            importance_weights, "importance_weights", shape, batch, baseline is not True, n_threads
         )
         validation.within(weights.reshape(-1), "importance_weights", 0.0, np.inf)
     taken_off = validation.reward_baseline(baseline, shape, per_ranking=True)

@@ -185,12 +185,12 @@ def ranking_log_prob_vjp(
     >>> plr.ranking_log_prob_vjp([0.0, 0.0, 0.0], [[2, 0]], [6.0])
     array([ 1., -5.,  4.])
     """
-    scores_, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores, offsets)
+    scores_, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores, offsets, n_threads)
     batch = offsets is not None
     threads = validation.threads(n_threads)
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch, True, threads)
     shape = rankings_.shape[0], rankings_.shape[1]
-    cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, may_be_small=True)
+    cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, True, threads)
     out = validation.output(out, (int(offsets_[-1]),))
     rankings_, _ = validation.rankings_of_possible(rankings_, starts, possible, offsets_)
     gradient = log_prob_gradient(scores_, starts, rankings_, cotangent_, threads)

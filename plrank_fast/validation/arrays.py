@@ -8,6 +8,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each, require
@@ -18,23 +19,25 @@ RankingArray: TypeAlias = NDArray[np.int32]
 KeyArray: TypeAlias = NDArray[np.uint64]
 RandomState: TypeAlias = int | np.random.SeedSequence | np.random.BitGenerator | np.random.Generator | None
 
-DOUBLE = np.dtype(np.float64)
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
 LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
 
 
 def real_array(
-    values: ArrayLike, name: str, ndim: tuple[int, ...] | None = (1,), minus_infinity: bool = False
+    values: ArrayLike,
+    name: str,
+    ndim: tuple[int, ...] | None = (1,),
+    minus_infinity: bool = False,
+    n_threads: int | None = 1,
 ) -> FloatArray:
     """Return a finite, C-contiguous float64 copy of real numbers that `as_array` reads; ``minus_infinity`` allows -inf.
 
     With ``ndim`` None they may have any number of dimensions.
     """
-    if type(values) is np.ndarray and values.dtype is DOUBLE and (ndim is None or values.ndim in ndim):
-        copy = values.copy()
-        if _magnitudes.all_finite(copy):
-            return copy
+    plain = _arguments.plain_copy(values, n_threads)
+    if plain is not None and (ndim is None or plain.ndim in ndim):
+        return plain
     array = as_array(values, name)
     if array.dtype.kind not in "fiub":
         cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""

@@ -67,13 +67,13 @@ def arrays_of_queries(
 
 
 def items_that_can_be_drawn(
-    scores: ArrayLike, offsets: ArrayLike | None
+    scores: ArrayLike, offsets: ArrayLike | None, n_threads: int | None = 1
 ) -> tuple[FloatArray, IntArray, IntArray | None, IntArray]:
     """Return the scores above -inf, where each query starts among them, their numbers among all, and the offsets.
 
     The numbers are None if all scores are above -inf.
     """
-    scores_ = real_array(scores, "scores", minus_infinity=True)
+    scores_ = real_array(scores, "scores", minus_infinity=True, n_threads=n_threads)
     offsets_ = query_offsets(offsets, scores_.size, shown=True)
     if scores_.min(initial=0.0) > -np.inf:
         return scores_, offsets_, None, offsets_

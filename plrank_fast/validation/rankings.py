@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast._core.ranking import rankings as _rankings
+from plrank_fast._core.runtime import arguments as _arguments
+from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.validation.arrays import (
     FloatArray,
     IntArray,
@@ -87,18 +89,27 @@ def rankings_of_possible(
 
 
 def like_rankings(
-    values: ArrayLike, name: str, shape: tuple[int, ...], batch: bool, may_be_small: bool = False
+    values: ArrayLike,
+    name: str,
+    shape: tuple[int, ...],
+    batch: bool,
+    may_be_small: bool = False,
+    n_threads: int | None = 1,
 ) -> FloatArray:
     """Return numbers of rankings, or of their ranks, in this shape; a single query may lack the first axis.
 
     ``shape`` is (n_queries, n_rankings), or (n_queries, n_rankings, length) for ranks. The magnitudes are limited, from
     below only unless they ``may_be_small``.
     """
-    array = real_array(values, name, ndim=None)
+    outside = _magnitudes.TOO_LARGE | (0 if may_be_small else _magnitudes.TOO_SMALL)
+    limited = _arguments.plain_copy(values, n_threads, outside)
+    array = real_array(values, name, ndim=None) if limited is None else limited
     if array.shape != shape and not (shape[0] == 1 and array.shape == shape[1:]):
         of, expected = "ranking" if len(shape) == 2 else "rank", shape if batch else shape[1:]
         raise ValueError(f"{name} must have one entry per {of}, shape {expected}, got {array.shape}")
     array = array.reshape(shape)
+    if limited is not None:
+        return array
     return within(array, name, -LARGEST_MAGNITUDE, LARGEST_MAGNITUDE) if may_be_small else within_limits(array, name)
 
 

@@ -578,17 +578,16 @@ def log_prob_gradient(scores, offsets, rankings, cotangent, n_threads):
     """Return the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
     cdef Call call
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
-    rewards = np.array(cotangent, order="C")
+    rewards = np.require(cotangent, requirements=["C", "W"])
     _, n_rankings, n_ranks = rankings.shape
     checked.take(scores, None, None, offsets)
-    result = zeros(checked.n_items)
-    if checked.n_items > 0 and n_ranks > 0:
-        checked.queries.n_ranks = min(n_ranks, checked.longest)
+    checked.queries.n_ranks = min(n_ranks, checked.longest)
+    call.out = checked.result(checked.n_items)
+    if checked.queries.n_ranks > 0:
         call.draw = Draw(0, 0, n_rankings, NULL, 0, 0)
         call.given, call.length = <const int32_t *>data_of(rankings), n_ranks
         call.rewards = <const double *>data_of(rewards)
-        call.out = <double *>data_of(result)
         call.hessian = NULL
         call.estimator = log_prob_estimator()
         run_estimator(&call, checked, n_threads)
-    return result
+    return checked.delivered(checked.n_items, None)

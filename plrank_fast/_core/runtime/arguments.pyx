@@ -184,6 +184,30 @@ cdef void copy_columns(void *columns_, intp_t start, intp_t stop) noexcept nogil
         copy_column(&columns.relevance, start, stop)
 
 
+cdef void copy_one_column(void *column, intp_t start, intp_t stop) noexcept nogil:
+    copy_column(<Column *>column, start, stop)
+
+
+def plain_copy(values, n_threads, int refused=0):
+    """Return a copy, in doubles, of a contiguous array of native numbers of any shape; None if it is anything else.
+
+    None is returned too if a value is not finite, or has one of the ``refused`` flags. One pass, which threads share.
+    """
+    cdef Column column
+    cdef intp_t n
+    if type(values) is not NDARRAY:
+        return None
+    column.kind, column.found = PLR_KINDS, 0
+    flat = values if values.ndim == 1 else values.reshape(-1)
+    column.given = <const char *>plain(flat, &column.kind, &n)
+    if n < 1:
+        return None
+    copy = EMPTY(values.shape)
+    column.copy = <double *>data_of(copy)
+    run_ranges(copy_one_column, &column, n, 1.0, threads_of_pass(n_threads, n))
+    return None if column.found & (PLR_NOT_FINITE | refused) else copy
+
+
 cdef struct Results:
     double *to
     const double *values
@@ -278,9 +302,6 @@ cdef class CheckedBatch:
             if rank_weights.shape[0] > 1:
                 self.queries.next_rank_weights = self.queries.n_ranks
         self.n_threads = 1
-        self.found_in_scores = found_in(self.queries.scores, self.n_items)
-        if relevance is not None:
-            self.found_in_relevance = found_in(self.queries.relevance, self.n_items)
         self.measure()
         return 0
 
@@ -355,6 +376,8 @@ cdef CheckedBatch checked_batch(
         scores, relevance, rank_weights, offsets = validation.arrays_of_queries(
             scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights, unretrieved)
         batch.take(scores, relevance, rank_weights, offsets)
+        batch.found_in_scores = found_in(batch.queries.scores, batch.n_items)
+        batch.found_in_relevance = found_in(batch.queries.relevance, batch.n_items if with_relevance else 0)
     elif offsets is None and batch.n_items > longest_list:
         validation.query_offsets(None, batch.n_items)
     return batch

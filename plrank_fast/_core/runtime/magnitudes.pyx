@@ -19,6 +19,7 @@ cdef const magnitudes_kernels *kernels = magnitudes_kernels_at(simd_level())
 
 LARGEST_MAGNITUDE = 2.0**PLR_LIMIT_EXPONENT
 SMALLEST_TOLERANCE, LARGEST_COUNT = PLR_SMALLEST_TOLERANCE, PLR_LARGEST_COUNT
+TOO_LARGE, TOO_SMALL, NEGATIVE = PLR_TOO_LARGE, PLR_TOO_SMALL, PLR_NEGATIVE
 
 
 cdef inline bint within(int found) noexcept nogil:
