@@ -25,14 +25,17 @@ CUTOFFS = (1, 5, 10, 25, 50, 100, 316)
 NUMBERS = (1, 2, 3, 4, 8, 16, 32, 100)  # of rankings
 SPREADS = (1.0, 3.0)  # standard deviations of the scores
 USERS = 3.0  # weight of each level but the baseline, for which there are few processors
-Row = tuple[list[float], float]  # terms, and the nanoseconds of a query
+Row = tuple[npt.NDArray[np.float64], float]  # terms, and the nanoseconds of a query
 
 
 def problems() -> list[tuple[npt.NDArray[np.float64], int, int]]:
-    """Return lists, cutoffs and numbers of rankings."""
+    """Return batches (n_queries, length), cutoffs and numbers of rankings.
+
+    No list is there twice: processors would learn which way its branches go.
+    """
     rng = np.random.default_rng(0)
     return [
-        (spread * rng.normal(size=length), cutoff, number)
+        (spread * rng.normal(size=(max(4, min(64, 20_000 // length)), length)), cutoff, number)
         for length in LENGTHS
         for spread in SPREADS
         for cutoff in CUTOFFS
@@ -41,15 +44,22 @@ def problems() -> list[tuple[npt.NDArray[np.float64], int, int]]:
     ]
 
 
+def terms_of(scores: npt.NDArray[np.float64], cutoff: int, number: int) -> tuple[npt.NDArray[np.float64], list[bool]]:
+    """Return the mean terms of the lists of a batch, and which samplers may be chosen for all of them."""
+    of_lists = [samplers.terms_of_costs(one, cutoff, number) for one in scores]
+    serves = np.array([serves for _, serves in of_lists]).all(axis=0)
+    return np.mean([terms for terms, _ in of_lists], axis=0), list(serves)
+
+
 def measure(scores: npt.NDArray[np.float64], cutoff: int, number: int, names: list[str], calls: int = 5) -> list[float]:
     """Measure the nanoseconds of a query of each sampler on one thread, the fastest of some calls taken in turn."""
-    n_queries = max(2, min(50, 20_000 // scores.size))
-    batch, offsets = np.tile(scores, n_queries), np.arange(n_queries + 1) * scores.size
+    n_queries, length = scores.shape
+    offsets = np.arange(n_queries + 1) * length
     fastest = [np.inf] * len(names)
     for _ in range(1 + calls):
         for i, name in enumerate(names):
             start = time.perf_counter()
-            plr.sample_rankings(batch, number, cutoff, offsets=offsets, rng=0, sampler=name, n_threads=1)
+            plr.sample_rankings(scores.ravel(), number, cutoff, offsets=offsets, rng=0, sampler=name, n_threads=1)
             fastest[i] = min(fastest[i], time.perf_counter() - start)
     return [1e9 * seconds / n_queries for seconds in fastest]
 
@@ -57,16 +67,18 @@ def measure(scores: npt.NDArray[np.float64], cutoff: int, number: int, names: li
 def measure_level() -> list[dict[str, float]]:
     """Measure all problems at this process's level: nanoseconds by sampler, of those that may be chosen.
 
-    Where the threshold sampler is asked for all ranks, introselect draws them, once the spread is known.
+    Where the slot table is asked for all ranks of a list, introselect draws them, once it is known how many draws the
+    table would take.
     """
     found = []
     for scores, cutoff, number in problems():
-        serves = samplers.terms_of_costs(scores, cutoff, number)[1]
+        serves = terms_of(scores, cutoff, number)[1]
         names = [name for name, may_be in zip(NAMES[1:], serves[1:], strict=True) if may_be]
         found.append(dict(zip(names, measure(scores, cutoff, number, names), strict=True)))
-        if cutoff == CUTOFFS[0] and number == NUMBERS[0]:
-            known, unknown = measure(scores, scores.size, 1, ["threshold", "introselect"], calls=30)
-            found[-1]["spread"] = max(known - unknown, 50.0 + 0.2 * scores.size)
+        length = scores.shape[1]
+        if 50 < length < 4000 and cutoff == CUTOFFS[0] and number == NUMBERS[0]:
+            known, unknown = measure(scores, length, 1, ["alias", "introselect"], calls=30)
+            found[-1]["spread"] = max(known - unknown, 100.0 + 0.5 * length)
     return found
 
 
@@ -87,7 +99,7 @@ def fit_all(levels: list[list[dict[str, float]]]) -> npt.NDArray[np.float64]:
     rows: dict[str, list[Row]] = {name: [] for name in NAMES}
     weights = [1.0] + [USERS] * (len(levels) - 1)
     for (scores, cutoff, number), *measured in zip(problems(), *levels, strict=True):
-        terms = samplers.terms_of_costs(scores, cutoff, number)[0]
+        terms = terms_of(scores, cutoff, number)[0]
         for name in measured[0]:
             logarithms = np.log([level[name] for level in measured])
             rows[name].append((terms[NAMES.index(name)], float(np.exp(np.average(logarithms, weights=weights)))))
@@ -98,7 +110,7 @@ def missed(rates: npt.NDArray[np.float64], level: list[dict[str, float]]) -> npt
     """Return the time of the sampler that these rates choose over that of the fastest, for each problem."""
     ratios = []
     for (scores, cutoff, number), costs in zip(problems(), level, strict=True):
-        terms = np.array(samplers.terms_of_costs(scores, cutoff, number)[0])
+        terms = terms_of(scores, cutoff, number)[0]
         expected = {name: rates[NAMES.index(name)] @ terms[NAMES.index(name)] for name in costs if name != "spread"}
         ratios.append(costs[min(expected, key=expected.__getitem__)] / min(costs[name] for name in expected))
     return np.array(ratios)

@@ -66,19 +66,13 @@ CONSTANTS = (
 )  # fmt: skip
 
 # The sampler with which "auto" is to draw, where that can serve the query.
-RULE = Constant(
-    "_core/sampling/samplers.pyx", "    if draw.sampler != AUTO:\n        return INTROSELECT\n", "", "", ""
-)  # fmt: skip
+RULE = Constant("_core/sampling/samplers.pyx", "    cdef int requested = ", "draw.sampler", "", "")
+_OF_AUTO = "draw.sampler if draw.sampler != AUTO else "
+_IF_FEW_REPEATS = " if few_repeats(sampler.n_items, sampler.cutoff) else INTROSELECT"
 SAMPLERS = {
-    "introselect": "    return INTROSELECT\n",
-    "network": "    if network_serves:\n        return NETWORK\n",
-    "threshold": "    if threshold_serves:\n        return THRESHOLD\n",
-    "table": (
-        "    if table_serves and 2 * cutoff <= n_items:\n"
-        "        if n_items > PLR_SLOT_ITEMS:\n"
-        "            return GUIDE\n"
-        "        if expect_draws(&sampler.query, weights, cutoff, 1e9) <= PLR_FEW_ROWS:\n"
-        "            return TABLE\n"
-    ),
-    "guide": "    if table_serves and 2 * cutoff <= n_items:\n        return GUIDE\n",
+    "introselect": f"{_OF_AUTO}INTROSELECT",
+    "network": f"{_OF_AUTO}NETWORK",
+    "threshold": f"{_OF_AUTO}THRESHOLD",
+    "table": f"{_OF_AUTO}TABLE{_IF_FEW_REPEATS}",
+    "guide": f"{_OF_AUTO}GUIDE{_IF_FEW_REPEATS}",
 }

@@ -89,7 +89,7 @@ def test_rates_of_samplers(sampler_costs):
     for factor in slower:
         level = []
         for scores, cutoff, number in sampler_costs.problems():
-            terms, serves = samplers.terms_of_costs(scores, cutoff, number)
+            terms, serves = sampler_costs.terms_of(scores, cutoff, number)
             costs = (rates * terms).sum(axis=1)
             level.append({n: factor * c for n, c, s in zip(sampler_costs.NAMES, costs, serves, strict=True) if s})
         levels.append(level)
@@ -100,3 +100,12 @@ def test_rates_of_samplers(sampler_costs):
     assert unused.sum() == 4
     assert sampler_costs.missed(found, levels[0]).max() == pytest.approx(1.0)
     assert (sampler_costs.fit([([1.0, 1.0], 1.0), ([1.0, 2.0], 0.9), ([1.0, 4.0], 0.7)]) >= 0.0).all()
+
+
+def test_the_spread_of_a_peaked_list_is_not_asked_for():
+    """A table does not pay where five of 120 documents are drawn again and again.
+
+    Mutants: as many effective items as there are; weights that are not squared in their number."""
+    for highest, asks in [([], True), ([3.0], True), ([6.0] * 5, False)]:
+        scores = np.append(highest, np.zeros(120 - len(highest)))
+        assert samplers.terms_of_costs(scores, 10, 1)[1][0] == asks

@@ -185,10 +185,10 @@ def test_expected_arrivals_below_the_lightest_octave():
 
 @pytest.mark.chosen_path
 @pytest.mark.parametrize(("sampler", "n_docs", "cutoff", "n_samples", "spread"), [
-    ("introselect", 24, 10, 1, 1.0), ("introselect", 120, 50, 1, 1.0), ("introselect", 120, 100, 2, 1.0),
-    ("introselect", 60, 30, 2, 1.0), ("guide", 316, 10, 1, 1.0), ("network", 24, 10, 100, 1.0),
-    ("network", 120, 100, 100, 1.0), ("network", 1000, 900, 64, 1.0), ("alias", 120, 5, 100, 5.0),
-    ("alias", 1000, 10, 100, 1.0), ("alias", 120, 10, 8, 1.0), ("guide", 1000, 10, 3, 1.0),
+    ("introselect", 24, 10, 1, 1.0), ("introselect", 120, 10, 1, 1.0), ("introselect", 120, 50, 1, 1.0),
+    ("introselect", 120, 100, 2, 1.0), ("introselect", 60, 30, 2, 1.0), ("guide", 316, 10, 1, 1.0),
+    ("network", 24, 10, 100, 1.0), ("network", 120, 100, 100, 1.0), ("network", 1000, 900, 64, 1.0),
+    ("alias", 120, 5, 100, 5.0), ("alias", 1000, 10, 100, 1.0), ("alias", 120, 10, 8, 1.0), ("guide", 1000, 10, 3, 1.0),
     ("guide", 3000, 10, 64, 1.0), ("guide", 20_000, 10, 100, 1.0), ("threshold", 1000, 100, 100, 3.0),
     ("threshold", 3000, 400, 32, 3.0),
 ])  # fmt: skip

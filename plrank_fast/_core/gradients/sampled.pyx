@@ -52,7 +52,6 @@ from plrank_fast._core.sampling.samplers cimport (
     Draw,
     LongDraw,
     Sampler,
-    asks_for_spread,
     draw_group,
     draw_of,
     draw_round,
@@ -232,11 +231,10 @@ cdef void accumulate_rows(
 
 cdef char *weigh_items(Estimate *estimate, Weights *weights, char *workspace) noexcept nogil:
     """Lay out weights of the items and totals; return the first unused byte."""
-    cdef bint sort = estimate.given == NULL and asks_for_spread(&estimate.draw, estimate.n_items)
     estimate.weights = weights
     estimate.totals = <Sum *>workspace
     workspace += totals_bytes(estimate.n_items)
-    return weigh(weights, estimate.scores, estimate.n_items, estimate.cutoff, sort, workspace)
+    return weigh(weights, estimate.scores, estimate.n_items, workspace)
 
 
 cdef void draw_and_accumulate(

@@ -29,7 +29,7 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.sampling.introselect cimport arrival_times, shorten_gaps
 from plrank_fast._core.sampling.samplers cimport (
-    GROUP_RANKS, GROUP_SIZE, Sampler, asks_for_spread, draw_rows, group_bytes, prepare_sampler, sampler_workspace,
+    GROUP_RANKS, GROUP_SIZE, Sampler, draw_rows, group_bytes, prepare_sampler, sampler_workspace,
     samples_in_block, start_block,
 )
 
@@ -281,9 +281,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     estimate.draw.cutoff = n_ranks
     query.by_order = query.noise == PLR_GUMBEL and estimate.noise.given == NULL
     if query.by_order:
-        rest = weigh(
-            &query.weights, query.levels, n_items, n_ranks, asks_for_spread(&estimate.draw, n_items),
-            query.sampler_memory)
+        rest = weigh(&query.weights, query.levels, n_items, query.sampler_memory)
         prepare_sampler(&query.sampler, &estimate.draw, &query.weights, &estimate.stop, rest)
 
 

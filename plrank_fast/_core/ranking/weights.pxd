@@ -22,16 +22,11 @@ cdef struct Weights:
     bint representable          # whether the spread fits a double; the following are set only then
     double *relative            # (n_items,) exp(score - highest)
     double total
-    double lightest
-    bint sorted                 # whether the remaining members are set too
-    weight_octaves octaves
-    # upper bound on the sum over ranks k of S_1 / S_k in any ranking: this is the mean number of draws with replacement
-    # that see ``cutoff`` items, and the factor by which a difference of sums over ranks amplifies rounding
-    double most_draws
 
 cdef double relative_weights_of(
     const double *scores, double highest, double sign, double *out, intp_t n_items) noexcept nogil
-cdef arrivals expected_arrivals(const Weights *weights, double wanted, double latest) noexcept nogil
+cdef double effective_items(const Weights *weights) noexcept nogil
+cdef void sort_weights(const Weights *weights, weight_octaves *octaves) noexcept nogil
+cdef arrivals expected_arrivals(const weight_octaves *octaves, double wanted, double latest) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
-cdef char *weigh(
-    Weights *weights, const double *scores, intp_t n_items, intp_t cutoff, bint sort, char *workspace) noexcept nogil
+cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, char *workspace) noexcept nogil

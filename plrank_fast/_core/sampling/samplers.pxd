@@ -1,7 +1,7 @@
 """Samplers of Plackett-Luce rankings: prepared once per query, they then draw blocks of rankings."""
 
 from plrank_fast._core.random.stream cimport block_size, plr_stream
-from plrank_fast._core.ranking.weights cimport Weights
+from plrank_fast._core.ranking.weights cimport Weights, weight_octaves
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
@@ -42,6 +42,7 @@ cdef struct Sampler:
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
     Introselect introselect
+    weight_octaves octaves      # of the weights, where a sampler has asked for them
     group_query query
     void *in_groups             # the state of any other sampler
     int32_t *columns            # (cutoff, GROUP_SIZE) the group drawn last
@@ -76,7 +77,6 @@ cdef inline intp_t samples_in_block(const Draw *draw, intp_t n_items, intp_t blo
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
-cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil
 cdef void prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil

@@ -22,12 +22,11 @@ every sampler consumes the same words at any SIMD level.
 import numpy as np
 
 from libc.math cimport INFINITY, log2, sqrt
-from libc.string cimport memset
 
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
-    PLR_OCTAVES, Weights, arrivals, expected_arrivals, weigh, weights_workspace,
+    PLR_OCTAVES, Weights, arrivals, effective_items, expected_arrivals, sort_weights, weigh, weights_workspace,
 )
 from plrank_fast._core.runtime.arguments cimport (
     LARGEST_PLAIN_COUNT,
@@ -77,6 +76,7 @@ in_groups[TABLE] = slot_table_kernels_at(simd_level())
 in_groups[THRESHOLD] = threshold_kernels_at(simd_level())
 in_groups[GUIDE] = &guide.sampler
 
+cdef double LOG_2 = 0.6931471805599453
 NS_PER_ITEM = 4.0
 cdef object INT32 = np.dtype(np.int32), EMPTY = np.empty
 cdef dict SAMPLERS = {
@@ -90,55 +90,49 @@ SAMPLER_NAMES = tuple(SAMPLERS)
 # The rule
 # ---------------------------------------------------------------------------------------------------------------------
 #
-# The cost of a query is a sum of terms, in ns: what ``count_terms`` counts, times its rate. ``asv_benchmarks/
+# The cost of a query is a sum of terms, in ns: what ``cost_at`` counts, times its rate. ``asv_benchmarks/
 # sampler_costs.py`` measures the rates and prints them as source. They are those of a mean over the SIMD levels, on
 # which no choice may depend.
 
 cdef double[6][5] RATES = [
-    [67.9, 3.49, 0.0, 0.0, 0.0],         # the spread of the weights, for which the last three samplers ask
-    [384.0, 3.94, 57.1, 2.1, 8.65],      # introselect
-    [451.0, 2.3, 0.0, 0.274, 0.0517],    # network
-    [397.0, 8.24, 1.25, 1.48, 0.015],    # slot table
-    [507.0, 4.38, 0.279, 0.527, 0.0],    # threshold
-    [525.0, 3.91, 4.34, 8.28, 5.55],     # guide table
+    [351.0, 0.972, 0.0, 0.0, 0.0],       # the spread of the weights, for which the last three samplers ask
+    [241.0, 4.04, 44.8, 2.13, 8.5],      # introselect
+    [243.0, 4.3, 0.0, 0.271, 0.0413],    # network
+    [240.0, 9.37, 2.37, 1.22, 0.0147],   # slot table
+    [261.0, 4.5, 0.284, 0.494, 0.0],     # threshold
+    [426.0, 3.83, 0.0, 9.81, 2.65],      # guide table
 ]
 
 
-cdef void count_terms(
-    int sampler, intp_t n_items, intp_t cutoff, intp_t n_samples, double rows, double *terms
+cdef inline double cost_at(
+    const double *rates, int sampler, intp_t n_items, intp_t cutoff, intp_t n_samples, double rows
 ) noexcept nogil:
-    """Count what the cost of a query consists of: the query, its items, and the work of drawing.
+    """Return the cost of a query at the rates of a sampler: of the query, its items, and the work of drawing.
 
     ``rows`` is the number of draws from a table that a ranking takes. A group costs the same however few of its
     rankings are used: the samplers of groups pay for all of its lanes.
     """
     cdef double lanes = (n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE, candidates
-    memset(terms, 0, sizeof(RATES[0]))
-    terms[0] = 1.0
-    terms[1] = n_items
+    cdef double cost = rates[0] + rates[1] * n_items
     if sampler == INTROSELECT:
-        terms[2], terms[3], terms[4] = n_samples, n_samples * n_items, n_samples * cutoff
-    elif sampler == NETWORK:
-        terms[2] = lanes * n_items
-        terms[3] = terms[2] * log2(max(16.0, cutoff + 1.0))
-        terms[4] = terms[3] if n_items > 128 else 0.0  # such rows leave the first-level cache
-    elif sampler == TABLE:
-        terms[2], terms[3], terms[4] = lanes, lanes * rows, lanes * rows * rows
-    elif sampler == THRESHOLD:
+        return cost + n_samples * (rates[2] + rates[3] * n_items + rates[4] * cutoff)
+    if sampler == NETWORK:  # rows of more than 128 items leave the first-level cache
+        return cost + lanes * n_items * (
+            rates[2] + log2(max(16.0, cutoff + 1.0)) * (rates[3] + (rates[4] if n_items > 128 else 0.0)))
+    if sampler == TABLE:
+        return cost + lanes * (rates[2] + rows * (rates[3] + rates[4] * rows))
+    if sampler == THRESHOLD:
         candidates = max(25.0, plr_mean_candidates(cutoff))
-        terms[2], terms[3] = lanes * n_items, lanes * candidates * log2(candidates)
-    elif sampler == GUIDE:
-        terms[2], terms[3], terms[4] = n_samples, n_samples * max(8.0, rows), n_samples * cutoff
-
-
-cdef double cost_of(int sampler, intp_t n_items, intp_t cutoff, intp_t n_samples, double rows=0.0) noexcept nogil:
-    cdef double[5] terms
-    cdef double cost = 0.0
-    cdef int i
-    count_terms(sampler, n_items, cutoff, n_samples, rows, terms)
-    for i in range(5):
-        cost += RATES[sampler][i] * terms[i]
+        return cost + lanes * (rates[2] * n_items + rates[3] * candidates * log2(candidates))
+    if sampler == GUIDE:
+        return cost + n_samples * (rates[2] + rates[3] * max(8.0, rows) + rates[4] * cutoff)
     return cost
+
+
+cdef inline double cost_of(
+    int sampler, intp_t n_items, intp_t cutoff, intp_t n_samples, double rows=0.0
+) noexcept nogil:
+    return cost_at(RATES[sampler], sampler, n_items, cutoff, n_samples, rows)
 
 
 cdef inline bint candidates_suffice(intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -152,32 +146,23 @@ cdef inline bint few_repeats(intp_t n_items, intp_t cutoff) noexcept nogil:
     return 2 * cutoff <= n_items and cutoff <= GROUP_RANKS
 
 
-cdef bint asks_for_spread(const Draw *draw, intp_t n_items) noexcept nogil:
-    """Return whether ``choose_sampler`` needs to know how the weights are spread.
-
-    It does not if the samplers that use it would be slower than the others even if all weights were equal.
-    """
-    cdef intp_t cutoff = min(draw.cutoff, n_items), n_samples = draw.n_samples
-    cdef double without = cost_of(INTROSELECT, n_items, cutoff, n_samples), least = INFINITY, rows
-    if draw.sampler != AUTO:
-        return draw.sampler != INTROSELECT and draw.sampler != NETWORK
-    if n_items <= PLR_NETWORK_ITEMS:
-        without = min(without, cost_of(NETWORK, n_items, cutoff, n_samples))
-    if candidates_suffice(n_items, cutoff):
-        least = cost_of(THRESHOLD, n_items, cutoff, n_samples)
-    if few_repeats(n_items, cutoff):
-        rows = cutoff + cutoff * <double>cutoff / (2 * n_items) + 1.0  # nearly D log(D / (D - K)) + 1, and not more
-        least = min(least, cost_of(GUIDE, n_items, cutoff, n_samples, rows))
-        least = min(least, cost_of(TABLE, n_items, cutoff, n_samples, rows))
-    return least < without
+cdef inline bint network_serves(const Weights *weights) noexcept nogil:
+    """Return whether the weights are representable in the float32 of the arrival times of groups, and not too many."""
+    return weights.n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
 
 
-cdef double expect_draws(group_query *query, const Weights *weights, intp_t cutoff, double most) noexcept nogil:
+cdef inline bint threshold_serves(const Weights *weights, intp_t cutoff) noexcept nogil:
+    """Return whether the octaves hold all weights, and there are few enough candidates."""
+    return weights.spread < (PLR_OCTAVES - 2) * LOG_2 and candidates_suffice(weights.n_items, cutoff)
+
+
+cdef double expect_draws(Sampler *sampler, const Weights *weights, double most) noexcept nogil:
     """Return how many draws with replacement show ``cutoff`` different items in the slowest of sixteen rankings.
 
-    The mean and the deviation go to ``query``. The result is infinity if the mean is more than ``most``.
+    The mean and the deviation go to ``sampler.query``. The result is infinity if the mean is more than ``most``.
     """
-    cdef arrivals last = expected_arrivals(weights, cutoff, most / weights.total)
+    cdef group_query *query = &sampler.query
+    cdef arrivals last = expected_arrivals(&sampler.octaves, sampler.cutoff, most / weights.total)
     query.mean_draws = last.time * weights.total
     # draws come at the rate of the total weight; part of the variance of the number of different items among them is
     # due to the number of draws
@@ -190,47 +175,51 @@ cdef double expect_draws(group_query *query, const Weights *weights, intp_t cuto
     return query.mean_draws + 2.0 * query.deviation + 1.0
 
 
-cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
-    """Return the sampler for one query: the requested one if it can serve the query, the fastest for "auto".
+cdef bint asks_for_spread(const Weights *weights, intp_t cutoff, intp_t n_samples, double least) noexcept nogil:
+    """Return whether a sampler that uses the spread of the weights may cost less than ``least``.
 
-    The choice depends only on the query and the arguments of the call, so the same call draws the same rankings
-    everywhere.
+    The number of draws is that of as many equal weights as have the same chance of a repeat, at first of all items.
     """
-    cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, n_items), n_samples = draw.n_samples
+    cdef intp_t n_items = weights.n_items
+    cdef double rows, ratio = cutoff / <double>n_items
+    cdef int attempt
+    if candidates_suffice(n_items, cutoff) and cost_of(THRESHOLD, n_items, cutoff, n_samples) < least:
+        return True
+    if not few_repeats(n_items, cutoff):
+        return False
+    for attempt in range(2):
+        rows = cutoff * (1.0 + ratio * (0.5 + ratio / 3.0)) + 1.0  # of n log(n / (n - K)) + 1, for a ratio of K / n
+        if (cost_of(GUIDE, n_items, cutoff, n_samples, rows) >= least
+                and cost_of(TABLE, n_items, cutoff, n_samples, rows) >= least):
+            return False
+        if attempt == 0:
+            ratio = cutoff / effective_items(weights)
+    return True
+
+
+cdef int fastest_sampler(Sampler *sampler, const Weights *weights, intp_t n_samples) noexcept nogil:
+    """Return the sampler of least cost for a query."""
+    cdef intp_t n_items = sampler.n_items, cutoff = sampler.cutoff
     cdef int fastest = INTROSELECT
-    cdef double least = cost_of(INTROSELECT, n_items, cutoff, n_samples), cost, rows
-    # arrival times of groups are float32, and weights must be representable
-    cdef bint network_serves = n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
-    cdef bint threshold_serves = (
-        weights.sorted and candidates_suffice(n_items, cutoff) and weights.spread <= PLR_FLOAT_SPREAD
-        and weights.octaves.n < <size_t>PLR_OCTAVES)
-    cdef bint table_serves = weights.sorted and cutoff <= GROUP_RANKS
-    if draw.sampler == NETWORK and network_serves:
-        return NETWORK
-    if draw.sampler == THRESHOLD and threshold_serves:
-        return THRESHOLD
-    if table_serves and (draw.sampler == GUIDE or draw.sampler == TABLE and n_items > PLR_SLOT_ITEMS):
-        return GUIDE
-    if table_serves and draw.sampler == TABLE:
-        if expect_draws(&sampler.query, weights, cutoff, 1e9) <= PLR_FEW_ROWS:
-            return TABLE
-    if draw.sampler != AUTO:
-        return INTROSELECT
-    if network_serves:
+    cdef double least = cost_of(INTROSELECT, n_items, cutoff, n_samples), cost, rows, looking
+    if network_serves(weights):
         cost = cost_of(NETWORK, n_items, cutoff, n_samples)
         if cost < least:
             fastest = NETWORK
             least = cost
-    if not weights.sorted:
+    looking = cost_of(AUTO, n_items, cutoff, n_samples)
+    # to look at the spread is in vain half of the time
+    if not weights.representable or not asks_for_spread(weights, cutoff, n_samples, least - 0.5 * looking):
         return fastest
-    least += cost_of(AUTO, n_items, cutoff, n_samples)  # the spread must be known; the rates of the others include it
-    if threshold_serves:
+    sort_weights(weights, &sampler.octaves)
+    least += looking  # which the rates of the others include
+    if threshold_serves(weights, cutoff):
         cost = cost_of(THRESHOLD, n_items, cutoff, n_samples)
         if cost < least:
             fastest = THRESHOLD
             least = cost
-    if table_serves and few_repeats(n_items, cutoff):
-        rows = expect_draws(&sampler.query, weights, cutoff, least)
+    if few_repeats(n_items, cutoff):
+        rows = expect_draws(sampler, weights, least)
         cost = cost_of(GUIDE, n_items, cutoff, n_samples, rows)
         if cost < least and rows <= plr_guide_draws(cutoff):
             fastest = GUIDE
@@ -239,6 +228,31 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
             if cost_of(TABLE, n_items, cutoff, n_samples, rows) < least:
                 fastest = TABLE
     return fastest
+
+
+cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
+    """Return the sampler for one query: the requested one if it can serve the query, the fastest for "auto".
+
+    The choice depends only on the query and the arguments of the call, so the same call draws the same rankings
+    everywhere.
+    """
+    cdef int requested = draw.sampler
+    cdef double rows
+    if requested == AUTO:
+        return fastest_sampler(sampler, weights, draw.n_samples)
+    if requested == NETWORK and network_serves(weights):
+        return NETWORK
+    if requested == INTROSELECT or requested == NETWORK or not weights.representable:
+        return INTROSELECT
+    sort_weights(weights, &sampler.octaves)
+    if requested == THRESHOLD:
+        return THRESHOLD if threshold_serves(weights, sampler.cutoff) else INTROSELECT
+    if sampler.cutoff > GROUP_RANKS:
+        return INTROSELECT
+    rows = expect_draws(sampler, weights, 1e9)
+    if requested == GUIDE or weights.n_items > PLR_SLOT_ITEMS:
+        return GUIDE
+    return TABLE if rows <= PLR_FEW_ROWS else INTROSELECT
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -259,39 +273,41 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
     return group_bytes(n_items, cutoff) + size
 
 
+cdef void begin_sampler(Sampler *sampler, const Weights *weights, cancellation *stop, char *workspace) noexcept nogil:
+    """Prepare the chosen method in a workspace. Once ``stop``, unless NULL, has been requested, nothing is drawn."""
+    cdef Layout layout = layout_at(workspace)
+    sampler.stop = stop
+    sampler.columns = <int32_t *>take(&layout, group_bytes(sampler.n_items, sampler.cutoff))
+    sampler.in_groups = <void *>layout.next
+    if sampler.method == INTROSELECT:
+        prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
+    else:
+        in_groups[sampler.method].prepare(sampler.in_groups, &sampler.query)
+
+
 cdef void prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil:
-    """Prepare ``sampler`` to draw the first ranks of one query. O(D); O(D log D) at huge score gaps.
-
-    Once ``stop``, unless it is NULL, has been requested, nothing more is drawn.
-    """
-    cdef intp_t n_items = weights.n_items
-    cdef Layout layout = layout_at(workspace)
+    """Choose a sampler and prepare it to draw the first ranks of one query. O(D); O(D log D) at huge score gaps."""
+    cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, n_items)
     sampler.n_items = n_items
-    sampler.cutoff = min(draw.cutoff, n_items)
-    sampler.stop = stop
-    sampler.ns_per_ranking = NS_PER_ITEM * n_items
-    sampler.columns = <int32_t *>take(&layout, group_bytes(n_items, draw.cutoff))
-    sampler.method = choose_sampler(sampler, draw, weights)
-    if sampler.method == THRESHOLD:
-        sampler.query.deadline = expected_arrivals(weights, plr_mean_candidates(sampler.cutoff), 1e30).time
-        if not sampler.query.deadline < INFINITY:  # too many items would be candidates for it to pay
-            sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
-    if sampler.method == INTROSELECT:
-        if stop != NULL:  # the rates leave out the logarithm of the sort, which long rankings are made of
-            sampler.ns_per_ranking = (
-                cost_of(INTROSELECT, n_items, sampler.cutoff, 1) + sampler.cutoff * log2(sampler.cutoff + 1.0))
-        prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
-        return
-    sampler.in_groups = <void *>layout.next
+    sampler.cutoff = cutoff
     sampler.query.n_items = n_items
-    sampler.query.cutoff = sampler.cutoff
+    sampler.query.cutoff = cutoff
     sampler.query.weights = weights.relative
     sampler.query.total = weights.total
-    in_groups[sampler.method].prepare(sampler.in_groups, &sampler.query)
-    if sampler.method == GUIDE and weights.most_draws < 8.0 * sampler.cutoff:  # or a race over all items may follow
-        sampler.ns_per_ranking = 10.0 * weights.most_draws
+    sampler.method = choose_sampler(sampler, draw, weights)
+    if sampler.method == THRESHOLD:
+        sampler.query.deadline = expected_arrivals(&sampler.octaves, plr_mean_candidates(cutoff), 1e30).time
+        if not sampler.query.deadline < INFINITY:  # too many items would be candidates for it to pay
+            sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
+    sampler.ns_per_ranking = NS_PER_ITEM * n_items
+    if sampler.method == INTROSELECT and stop != NULL:
+        # the rates leave out the logarithm of the sort, which long rankings are made of
+        sampler.ns_per_ranking = cost_of(INTROSELECT, n_items, cutoff, 1) + cutoff * log2(cutoff + 1.0)
+    if sampler.method == GUIDE and 2.0 * sampler.query.mean_draws < plr_guide_draws(cutoff):  # or a race may follow
+        sampler.ns_per_ranking = 10.0 * sampler.query.mean_draws
+    begin_sampler(sampler, weights, stop, workspace)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -359,7 +375,7 @@ cdef void draw_query(
     """Draw all rankings of one query, in rows of ``draw.cutoff`` ranks."""
     cdef Weights weights
     cdef Sampler sampler
-    workspace = weigh(&weights, scores, n_items, draw.cutoff, asks_for_spread(draw, n_items), workspace)
+    workspace = weigh(&weights, scores, n_items, workspace)
     prepare_sampler(&sampler, draw, &weights, NULL, workspace)
     draw_row_blocks(&sampler, draw, 0, draw.n_samples, rankings, draw.cutoff)
 
@@ -418,10 +434,10 @@ cdef Sampler *sampler_of_thread(const LongDraw *drawing, char *workspace) noexce
     if own.ready:
         return sampler
     own.ready = True
-    if drawing.prepared.method != GUIDE:
-        prepare_sampler(sampler, drawing.draw, drawing.weights, &own.stop, <char *>layout.next)
-        return sampler
     sampler[0] = drawing.prepared[0]
+    if sampler.method != GUIDE:
+        begin_sampler(sampler, drawing.weights, &own.stop, <char *>layout.next)
+        return sampler
     sampler.stop = &own.stop
     sampler.columns = <int32_t *>take(&layout, group_bytes(sampler.n_items, sampler.cutoff))
     sampler.in_groups = <void *>layout.next
@@ -490,7 +506,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef Weights weights
     cdef LongDraw drawing
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
-    weigh(&weights, query.scores, n_items, draw.cutoff, asks_for_spread(&draw, n_items), shared.of_thread(0))
+    weigh(&weights, query.scores, n_items, shared.of_thread(0))
     prepared = prepared_sampler(&draw, &weights)
     samplers = thread_samplers(prepared, n_threads)
     drawing.draw = &draw
@@ -585,7 +601,7 @@ def items_of_words(scores, words):
     cdef group_query query
     cdef intp_t n_items = scores.size
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + guide.sampler.size(n_items, 1))
-    cdef char *table = weigh(&weights, <const double *>data_of(scores), n_items, 1, False, memory.of_thread(0))
+    cdef char *table = weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0))
     query.n_items = n_items
     query.cutoff = 1
     query.weights = weights.relative
@@ -597,22 +613,29 @@ def items_of_words(scores, words):
 
 
 def terms_of_costs(scores, intp_t cutoff, intp_t n_samples):
-    """Return the terms of each row of RATES for a list, and whether "auto" may choose its sampler."""
+    """Return the terms of each row of RATES for a list, and whether "auto" may choose its sampler.
+
+    For the spread, it is whether a sampler that uses it may be faster than introselect.
+    """
     cdef Weights weights
-    cdef group_query query
-    cdef intp_t n_items = scores.size, kind
+    cdef Sampler sampler
+    cdef intp_t n_items = scores.size, kind, i
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items))
     cdef double rows
-    cdef double[5] terms
-    weigh(&weights, <const double *>data_of(scores), n_items, cutoff, True, memory.of_thread(0))
-    rows = expect_draws(&query, &weights, cutoff, 1e9)
+    cdef double[5] rates
+    weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0))
+    sort_weights(&weights, &sampler.octaves)
+    sampler.cutoff = cutoff
+    rows = expect_draws(&sampler, &weights, 1e9)
+    asks = asks_for_spread(&weights, cutoff, n_samples, cost_of(INTROSELECT, n_items, cutoff, n_samples))
     serves = [
-        True, True, n_items <= PLR_NETWORK_ITEMS,
+        asks, True, n_items <= PLR_NETWORK_ITEMS,
         few_repeats(n_items, cutoff) and n_items <= PLR_SLOT_ITEMS and rows <= PLR_FEW_ROWS,
         candidates_suffice(n_items, cutoff), few_repeats(n_items, cutoff) and rows <= plr_guide_draws(cutoff),
     ]
-    table = []
+    table = np.empty((N_SAMPLERS, 5))
     for kind in range(N_SAMPLERS):
-        count_terms(kind, n_items, cutoff, n_samples, rows, terms)
-        table.append([terms[i] for i in range(5)])
+        for i in range(5):
+            rates = [i == 0, i == 1, i == 2, i == 3, i == 4]
+            table[kind, i] = cost_at(rates, kind, n_items, cutoff, n_samples, rows)
     return table, serves

@@ -40,6 +40,16 @@ static double relative(const double *scores, double highest, double sign, double
     return vec_sum(total) + vec_sum(lost);
 }
 
+static double sum_of_squares(const double *weights, size_t n)
+{
+    vec_f64 sum = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 w = vec_load_some(weights + i, n - i, 0.0);
+        sum += w * w;
+    }
+    return vec_sum(sum);
+}
+
 /* Add one item to [count, mass] of its octave. */
 PLR_INLINE void enter_octave(vec_pair *octaves, size_t n_octaves, double weight)
 {
@@ -104,4 +114,4 @@ static arrivals expected_arrivals(const weight_octaves *octaves, double wanted, 
     return result;
 }
 
-const weights_kernels ISA(weights_kernels) = {extremes, relative, sort_into_octaves, expected_arrivals};
+const weights_kernels ISA(weights_kernels) = {extremes, relative, sum_of_squares, sort_into_octaves, expected_arrivals};

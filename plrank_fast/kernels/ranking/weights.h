@@ -29,6 +29,7 @@ typedef struct {
     /* Set out[i] = exp(sign * (scores[i] - highest)): weights for sign 1, mean arrival times for sign -1. The scores
      * lie within 700 of the highest. Return the sum. */
     double (*relative)(const double *scores, double highest, double sign, double *out, size_t n);
+    double (*sum_of_squares)(const double *weights, size_t n);
     /* Fill the histogram. The heaviest weight is 1; `spread` is the log of its ratio to the lightest. */
     void (*sort_into_octaves)(const double *weights, size_t n, double spread, weight_octaves *octaves);
     /* Return time, rate and variance for `wanted` arrivals; only an infinite time if they take longer than `latest`,
