@@ -23,19 +23,21 @@ SMALLEST_BLOCK = 1 << 15
 
 
 class _Blocks(threading.local):
-    """Pinned memory of a thread, by stream, and its view in each dtype."""
+    """Pinned memory of a thread, by stream, as a tensor of each dtype and as an array."""
 
     def __init__(self) -> None:
         self.of_streams: dict[Any, dict[Any, Any]] = {}
 
-    def of(self, stream: Any, n_bytes: int, dtype: Any) -> Any:
+    def of(self, stream: Any, n_bytes: int, dtype: Any) -> tuple[Any, Any]:
         views = self.of_streams.get(stream)
-        if views is None or views[torch.uint8].numel() < n_bytes:
+        if views is None or views[torch.uint8][0].numel() < n_bytes:
             block = pinned(max(SMALLEST_BLOCK, 1 << n_bytes.bit_length()))
-            views = self.of_streams[stream] = {torch.uint8: block}
+            views = self.of_streams[stream] = {torch.uint8: (block, block.numpy())}
         if dtype not in views:
-            views[dtype] = views[torch.uint8].view(dtype)
-        return views[dtype]
+            view = views[torch.uint8][0].view(dtype)
+            views[dtype] = view, None if dtype == torch.bfloat16 else view.numpy()  # NumPy has no bfloat16
+        of_dtype: tuple[Any, Any] = views[dtype]
+        return of_dtype
 
 
 _blocks = _Blocks()
@@ -73,9 +75,11 @@ def on_host(*values: Any) -> list[Any]:
     streams = {device: stream_of(value) for device, value in {each.device: each for each in remote}.items()}
     first, begin, copies = streams[remote[0].device], 0, {}
     for value, size in zip(remote, sizes, strict=True):
-        part = _part(_blocks.of(first, sum(sizes), value.dtype), begin // value.element_size(), value.shape)
-        part.copy_(value.detach(), non_blocking=True)
-        copies[id(value)] = part
+        view, array = _blocks.of(first, sum(sizes), value.dtype)
+        start, shape = begin // value.element_size(), tuple(value.shape)
+        part = _part(view, start, shape)
+        part.copy_(value.detach() if value.requires_grad else value, non_blocking=True)
+        copies[id(value)] = part if array is None else array[start : start + value.numel()].reshape(shape)
         begin += size
     for stream in streams.values():
         stream.synchronize()
@@ -88,7 +92,8 @@ def room(like: Any, dtype: Any) -> NDArray[Any]:
     What `on_host` returned may lie there too, so it must have been read before anything is written.
     """
     if is_cuda(like):
-        return _array(_blocks.of(stream_of(like), like.numel() * dtype.itemsize, dtype)[: like.numel()])
+        place: NDArray[Any] = _blocks.of(stream_of(like), like.numel() * dtype.itemsize, dtype)[1][: like.numel()]
+        return place
     return np.empty(like.numel(), np.float64 if dtype == torch.float64 else np.float32)
 
 
@@ -115,24 +120,30 @@ def _in_one_copy(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> li
     common = torch.float64 if torch.float64 in dtypes else torch.float32  # NumPy has no bfloat16
     moved = torch.empty(size, dtype=common, device=like.device)
     if is_cuda(like):
-        block = _blocks.of(stream_of(like), size * common.itemsize, common)[:size]
+        block, values = _blocks.of(stream_of(like), size * common.itemsize, common)
     else:
         block = torch.empty(size, dtype=common)
-    begin, results, values = 0, [], block.numpy()
+        values = block.numpy()
+    begin, results = 0, []
     for array in arrays:
-        if begin > 0 or array.ctypes.data != values.ctypes.data:  # it was not computed in its place
+        if array.base is not values:  # it was not computed in its place
             values[begin : begin + array.size] = array.reshape(-1)
-        part = _part(moved, begin, array.shape)
+        if begin + array.size < size:
+            results.append(_part(moved, begin, array.shape))
+        else:  # no view, which autograd would not let users change in place
+            place = moved.untyped_storage(), begin, array.shape, _strides(array.shape)
+            results.append(moved.new_empty(0).set_(*place))
         begin += array.size
-        if begin == size:  # no view, which autograd would not let users change in place
-            part = moved.new_empty(0).set_(part.untyped_storage(), part.storage_offset(), part.shape, part.stride())
-        results.append(part)
-    moved.copy_(block, non_blocking=True)
+    moved.copy_(block[:size], non_blocking=True)
     return [part.to(dtype) for part, dtype in zip(results, dtypes, strict=True)]
 
 
-def _part(block: Any, begin: int, shape: Any) -> Any:
-    return block.as_strided(shape, [math.prod(shape[i + 1 :]) for i in range(len(shape))], begin)
+def _part(block: Any, begin: int, shape: tuple[int, ...]) -> Any:
+    return block.as_strided(shape, _strides(shape), begin)
+
+
+def _strides(shape: tuple[int, ...]) -> list[int]:
+    return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
 def _array(value: Any) -> Any:

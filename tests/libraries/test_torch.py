@@ -404,7 +404,8 @@ def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
     """One copy of each array that is there, one wait for all, one copy back, one product in ``backward``.
 
     PyTorch's own ``ones_like`` begins ``backward``. Mutants: a copy back of each result; a wait for each array; a block
-    for each call; relevance of the CPU copied; the gradient's place in the block of the losses; losses as views.
+    for each call; relevance of the CPU copied; the gradient's place in the block of the losses; losses as views;
+    operations for each view.
     """
     far, events = gpu
     rng = np.random.default_rng(0)
@@ -429,6 +430,7 @@ def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
         half = dtype in (torch.float16, torch.bfloat16)
         converted = [name for name in operations.names[:forward] if name == "_to_copy"]
         assert len(converted) <= (3 if half else 0)
+        assert call == 0 or half or forward <= 11
         assert operations.names[forward:].count("mul") == 1
         assert "copy_" not in operations.names[forward:]
         assert events == ["block"] + (call + 1) * ["wait"]
@@ -441,6 +443,26 @@ def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
         compiled, relevance, *[None] * 5, "ndcg", 4, "linear", None, False, reduction, "exact", None, 1e-6, None, 0
     )
     assert torch.equal(value, wanted)
+
+
+def test_gradients_computed_elsewhere(gpu):
+    """Those of sampled methods and of padded rows. Mutants: not copied to the block; written over a mask on the GPU,
+    which is read once more."""
+    far, _ = gpu
+    rows, labels, mask = (torch.tensor(each) for each in (padded(SCORES, 0.0)[0], *padded(LABELS, 0.0)))
+    mask[:, 0] = False
+    for options in ({"method": "cmc", "rng": 3}, {"mask": mask}):
+        gradients = []
+        for place in (set(), {rows.data_ptr(), labels.data_ptr(), mask.data_ptr()}):
+            far |= place
+            scores = rows.detach().requires_grad_()
+            value = plackett_luce_loss(scores, labels, **options)
+            far.add(value.data_ptr())
+            value.backward()
+            gradients.append(scores.grad)
+            far.clear()
+        assert torch.equal(*gradients)
+        assert gradients[0].abs().max() > 0.0
 
 
 def test_blocks_grow(gpu):

@@ -416,11 +416,11 @@ cdef object discounts_of(intp_t n_ranks):
 
 cdef struct Grades:
     Column column
-    int seen                    # label + 1 of those seen that are gains of grades; else NO_GAIN
+    int seen                    # bits of label + 1, a single one for gains of grades; from A_GRADE on for others
 
 cdef enum:
-    NO_GAIN = 256
     GAINS_THAT_SHOW = 2 | 4 | 8  # 1, 3 and 7
+    A_GRADE = 256
     N_GRADES = 201
 
 cdef double[N_GRADES] GAINS
@@ -437,7 +437,7 @@ cdef void gains_in_range(void *grades_, intp_t start, intp_t stop) noexcept nogi
     if not copy_column(&grades.column, start, stop) & PLR_NO_WHOLE_GRADE:
         for d in range(start, stop):
             label = <int>values[d]
-            seen |= NO_GAIN if label & (label + 1) else label + 1
+            seen |= label + 1 | (label & (label + 1)) << 8  # without a branch
             values[d] = GAINS[label]
         plr_add_flags(&grades.seen, seen)
 
@@ -459,7 +459,7 @@ def gains_of_grades(labels, n_threads):
     run_ranges(gains_in_range, &grades, n, 1.0, threads_of_pass(n_threads, n))
     if grades.column.found & PLR_NO_WHOLE_GRADE:
         return None
-    if grades.seen & (GAINS_THAT_SHOW | NO_GAIN) == GAINS_THAT_SHOW:
+    if grades.seen < A_GRADE and grades.seen & GAINS_THAT_SHOW == GAINS_THAT_SHOW:
         of_labels = [one_more - 1 for one_more in (2, 4, 8, 16, 32, 64, 128) if grades.seen & one_more]
         validation.warn_if_many_gains(gains, of_labels)
     return gains
