@@ -32,7 +32,7 @@ from plrank_fast._core.gradients import curvature as _curvature
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, SHORT_NAMES, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
-from plrank_fast.rank_weights import gains
+from plrank_fast.rank_weights import gains_of_labels
 from plrank_fast.validation import FloatArray, IntArray
 
 Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
@@ -261,12 +261,12 @@ class BoostingObjective(Workers):
         """Return the prepared data set of these labels, offsets and weights, and move it to the front."""
         given = [each for each in (labels, offsets, weights) if each is not None]
         if any(type(each) is not np.ndarray or each.dtype.kind not in "iuf" for each in given):
-            labels, offsets, weights_ = _checked(labels, offsets, weights, scores)
+            labels, offsets, weights_ = _checked(labels, offsets, weights, scores, self.n_threads)
             weights = None if weights is None else weights_
         kept = self._data_sets  # another thread may replace the list, and none changes it
         same = (data for data in kept if data.same(labels, offsets, weights, scores))
         data = next(same, None) or self._prepared(
-            labels, *_checked(labels, offsets, weights, scores), weights is not None
+            labels, *_checked(labels, offsets, weights, scores, self.n_threads), weights is not None
         )
         if not kept or data is not kept[0]:
             self._data_sets = [data, *(each for each in kept if each is not data)][:DATA_SETS_KEPT]
@@ -394,8 +394,8 @@ class RankingMetric(Workers):
         weights: ArrayLike | None = None,
     ) -> float:
         """Compute the mean over the queries, weighted by ``weights`` (n_queries,) if given."""
-        scores_ = validation.real_array(scores, "scores")
-        labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_)
+        scores_ = validation.real_array(scores, "scores", n_threads=self.n_threads)
+        labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_, self.n_threads)
         metric = _of_labels(self, labels_, offsets_)
         factor = _factor_of_queries(metric, offsets_, self.metric == "ndcg", self.n_threads, differing=False)
         if self.expected:
@@ -407,11 +407,11 @@ class RankingMetric(Workers):
         return float(value / total) if total > 0.0 else self.empty
 
 
-def relevance_of(labels: FloatArray, gain: Gain) -> FloatArray:
+def relevance_of(labels: FloatArray, gain: Gain, n_threads: int | None) -> FloatArray:
     """Return the gain of each label, (n_docs,)."""
     if callable(gain):
         return validation.of_documents(gain(labels), "gain(labels)", labels)
-    return gains(labels) if gain == "exponential" else labels.copy()
+    return gains_of_labels(labels, n_threads) if gain == "exponential" else labels.copy()
 
 
 def _shown(of: BoostingObjective | RankingMetric, kind: type) -> str:
@@ -433,7 +433,7 @@ def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offset
     cutoff = DEFAULT_CUTOFF if of.cutoff is None else of.cutoff
     return labelled_metric(
         of.metric, labels, offsets, cutoff=cutoff, rank_weights=of.rank_weights, max_label=of.max_label,
-        gain=lambda labels: relevance_of(labels, of.gain),
+        gain=lambda labels: relevance_of(labels, of.gain, of.n_threads),
     )  # fmt: skip
 
 
@@ -446,9 +446,9 @@ def _factor_of_queries(
     equally good. Queries without relevant documents only have a factor in DCG.
     """
     relevance = metric.relevance
-    validation.within_limits(relevance, "the gain of labels", offsets)
-    if by_ideal:
-        validation.within(relevance, "the gain of labels", 0.0, np.inf)
+    validation.limited_gains(relevance, "the gain of labels", offsets, by_ideal, n_threads)
+    if by_ideal and not differing:  # an ideal above 0 has a gain above 0
+        return metric.over_ideal(1.0, offsets, n_threads)
     filled = np.diff(offsets) > 0
     starts = offsets[:-1][filled]
     highest, lowest = np.zeros(filled.size), np.zeros(filled.size)
@@ -467,10 +467,10 @@ def _factor_of_queries(
 
 
 def _checked(
-    labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray
+    labels: ArrayLike, offsets: ArrayLike | None, weights: ArrayLike | None, scores: FloatArray, n_threads: int | None
 ) -> tuple[FloatArray, IntArray, FloatArray]:
     """Return labels, offsets, and weights of queries, 1 by default."""
-    labels_ = validation.of_documents(labels, "labels", scores)
+    labels_ = validation.of_documents(labels, "labels", scores, n_threads=n_threads)
     offsets_ = validation.query_offsets(offsets, scores.size)
     n_queries = offsets_.size - 1
     weights_ = np.ones(n_queries)

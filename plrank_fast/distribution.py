@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, sampling, validation
+from plrank_fast._core.ranking.metrics import modes
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
@@ -180,15 +181,7 @@ class PlackettLuce:
         ndarray of int32, shape (K,), or (n_queries, K) with ``offsets``
             Padded with -1 where a query is shorter. The mode of a prefix is the prefix of the mode.
         """
-        ranks = self._ranks(cutoff)
-        lengths = np.diff(self._starts)
-        query = np.repeat(np.arange(lengths.size), lengths)
-        order = np.lexsort((-self._finite, query))  # stable: ties stay in the order of numbers
-        order = (order if self._possible is None else self._possible[order]) - self.offsets[query]
-        rank = np.arange(order.size) - self._starts[query]
-        rankings = np.full((lengths.size, ranks), -1, dtype=np.int32)
-        kept = rank < ranks
-        rankings[query[kept], rank[kept]] = order[kept]
+        rankings = modes(self.scores, self.offsets, self._ranks(cutoff), self.n_threads)
         return rankings[0] if self._as_given is None else rankings
 
     @validation.hinted

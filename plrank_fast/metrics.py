@@ -467,8 +467,10 @@ def err(
     >>> plr.err([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.3125])
     """
-    chances = satisfaction(labels, max_label)
-    return _metrics.metric("expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, name="labels")
+    chances, divisor = satisfaction(labels, max_label, n_threads=n_threads)
+    return _metrics.metric(
+        "expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, parameter=divisor, name="labels"
+    )
 
 
 @validation.hinted

@@ -141,7 +141,11 @@ def labelled_metric(
         else:
             theta = dcg_weights_of_lists(cutoff, offsets)
         return LabelledMetric(metric, relevance, theta, stop, n_ranks)
-    relevance = satisfaction(labels, max_label, name) if metric == "err" else (labels > 0.0).astype(np.float64)
+    if metric == "err":
+        gains, divisor = satisfaction(labels, max_label, name)
+        relevance = gains / divisor
+    else:
+        relevance = (labels > 0.0).astype(np.float64)
     if metric in ("mrr", "success", "err"):
         stop = relevance
     theta = np.ones(n_ranks) if metric == "success" else 1.0 / np.arange(1, n_ranks + 1)

@@ -112,7 +112,12 @@ def gains(labels: ArrayLike) -> FloatArray:
     >>> plr.gains([0, 1, 2, 4])
     array([ 0.,  1.,  3., 15.])
     """
-    gain = gains_of_grades(labels, 1)
+    return gains_of_labels(labels, 1)
+
+
+def gains_of_labels(labels: ArrayLike, n_threads: int | None) -> FloatArray:
+    """Return the gains of labels, which this many threads compute."""
+    gain = gains_of_grades(labels, n_threads)
     if gain is not None:
         return gain
     array = validation.within(validation.real_array(labels, "labels", ndim=None), "labels", 0.0, LARGEST_LABEL)
@@ -120,9 +125,14 @@ def gains(labels: ArrayLike) -> FloatArray:
     return np.exp2(array) - 1.0 if gain is None else gain.reshape(array.shape)
 
 
-def satisfaction(labels: ArrayLike, max_label: float | None, name: str = "labels") -> FloatArray:
-    """Return the probability that each document satisfies the user of ERR, (2**label - 1) / 2**max_label."""
-    gain = gains_of_grades(labels, 1)
+def satisfaction(
+    labels: ArrayLike, max_label: float | None, name: str = "labels", n_threads: int | None = 1
+) -> tuple[FloatArray, float]:
+    """Return the gain of each document and a divisor.
+
+    The quotients, (2**label - 1) / 2**max_label, are the probabilities that documents satisfy the user of ERR.
+    """
+    gain = gains_of_grades(labels, n_threads)
     if gain is not None:
         highest = math.log2(gain.max() + 1.0)
     else:
@@ -130,5 +140,4 @@ def satisfaction(labels: ArrayLike, max_label: float | None, name: str = "labels
         gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:
         highest = validation.real(max_label, "max_label", at_least=highest, at_most=LARGEST_LABEL)
-    gain /= 2.0**highest
-    return gain
+    return gain, 2.0**highest

@@ -121,6 +121,17 @@ def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None,
     return array
 
 
+def limited_gains(
+    array: FloatArray, name: str, offsets: IntArray, not_negative: bool, n_threads: int | None
+) -> FloatArray:
+    """Return ``array``, of documents, if it is `within_limits`, and not negative if that is asked; in one pass."""
+    outside = _magnitudes.TOO_LARGE | _magnitudes.TOO_SMALL | (_magnitudes.NEGATIVE if not_negative else 0)
+    if _arguments.found_among(array, n_threads) & outside:
+        within_limits(array, name, offsets)
+        within(array, name, 0.0 if not_negative else -np.inf, np.inf)
+    return array
+
+
 def whole_numbers(array: FloatArray, name: str) -> IntArray:
     """Return ``array`` as integers if it holds only integers that doubles represent exactly."""
     whole = (array == np.rint(array)) & (np.abs(array) <= LARGEST_EXACT_INTEGER)

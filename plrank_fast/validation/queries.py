@@ -149,13 +149,18 @@ def weights_of_queries(
 
 
 def of_documents(
-    values: ArrayLike, name: str, scores: FloatArray, offsets: IntArray | None = None, scores_first: bool = True
+    values: ArrayLike,
+    name: str,
+    scores: FloatArray,
+    offsets: IntArray | None = None,
+    scores_first: bool = True,
+    n_threads: int | None = 1,
 ) -> FloatArray:
     """Return one number per document, such as relevance, of limited magnitude if there are ``offsets``.
 
     With ``scores_first``, warn if scores and these numbers look exchanged.
     """
-    array = real_array(values, name)
+    array = real_array(values, name, n_threads=n_threads)
     if array.shape != scores.shape:
         order = ""
         if scores_first and 1 < scores.size < array.size and scores[-1] >= 0.0 and (np.diff(scores) < 0.0).all():

@@ -228,6 +228,16 @@ class TestOtherArguments:
                         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
 
+def test_arrays_of_rankings():
+    """Doubles are copied and checked in one pass. Mutants: ``refused`` left out of the pass; too small is too large."""
+    for size in (2.0**201, 2.0**-201):
+        with pytest.raises(ValueError, match=r"^rewards must be 0 or have a largest magnitude"):
+            plr.policy_gradient([0.0, 0.0], rankings=RANKINGS, rewards=np.full(2, size))
+    with pytest.raises(ValueError, match=r"^cotangent must be from "):
+        plr.ranking_log_prob_vjp([0.0, 0.0], RANKINGS, np.full(2, 2.0**201))
+    assert plr.ranking_log_prob_vjp([0.0, 0.0], [[0, 1]], np.array([2.0**-201])).tolist() == [2.0**-202, -(2.0**-202)]
+
+
 @pytest.mark.parametrize("name", CALLS)
 @pytest.mark.parametrize("largest", [5e307, 1.7e308])
 def test_scores_near_the_largest_double(name, largest):

@@ -25,14 +25,14 @@ from plrank_fast._core.runtime.arguments cimport (
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport data_of, read_only
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_KINDS, PLR_NEGATIVE, PLR_NO_WHOLE_GRADE, any_negative, each_within, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 from plrank_fast._core.runtime.teams cimport run_ranges
 
 
@@ -202,11 +202,12 @@ cdef double success(const Ranked *query) noexcept nogil:
 
 
 cdef double expected_reciprocal_rank(const Ranked *query) noexcept nogil:
-    """Return expected reciprocal rank; ``relevance`` is the probability that a document satisfies."""
+    """Return expected reciprocal rank; ``relevance`` over the parameter is the probability that a document satisfies.
+    """
     cdef intp_t k
     cdef double still_looking = 1.0, total = 0.0, chance
     for k in range(query.cutoff):
-        chance = query.of.relevance[query.items[k]]
+        chance = query.of.relevance[query.items[k]] / query.parameter
         total += still_looking * chance / (k + 1)
         still_looking *= 1.0 - chance
     return total
@@ -332,11 +333,11 @@ cdef struct MetricCall:
     bint shares                 # ``out`` is the share of the ideal, or ``empty`` if that is 0
 
 
-cdef intp_t count_retrieved(const Query *query) noexcept nogil:
+cdef intp_t count_retrieved(const double *scores, intp_t n_items) noexcept nogil:
     """Return the number of items that have a score above -inf."""
     cdef intp_t d, retrieved = 0
-    for d in range(query.n_items):
-        retrieved += query.scores[d] > -INFINITY
+    for d in range(n_items):
+        retrieved += scores[d] > -INFINITY
     return retrieved
 
 
@@ -349,7 +350,7 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
     cdef int32_t *items = <int32_t *>(weights + query.n_items)
     cdef Ranked ranked
     if call.metric != NULL:
-        retrieved = count_retrieved(&query)
+        retrieved = count_retrieved(query.scores, query.n_items)
         wanted = call.cutoff if call.cutoff >= 0 else retrieved
         ranked = Ranked(query, items, min(wanted, retrieved), wanted, call.parameter, call.empty)
         rank_query(query.scores, query.n_items, ranked.cutoff, keys, items)
@@ -375,6 +376,26 @@ cdef object run_metric(MetricCall *call, CheckedBatch checked, object n_threads,
     batch.ns_per_item = ns_per_item
     run_batch(&batch, n_threads)
     return values
+
+
+cdef struct ModeCall:
+    const double *scores
+    const int64_t *offsets
+    int32_t *rankings           # (n_queries, n_ranks)
+    intp_t n_ranks
+
+
+cdef void mode_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const ModeCall *call = <const ModeCall *>call_
+    cdef intp_t n_items = call.offsets[q + 1] - call.offsets[q], retrieved, k
+    cdef const double *scores = call.scores + call.offsets[q]
+    cdef double *keys = <double *>workspace
+    cdef int32_t *items = <int32_t *>(keys + n_items)
+    cdef int32_t *ranking = call.rankings + q * call.n_ranks
+    retrieved = min(count_retrieved(scores, n_items), call.n_ranks)
+    rank_query(scores, n_items, retrieved, keys, items)
+    for k in range(call.n_ranks):
+        ranking[k] = items[k] if k < retrieved else -1
 
 
 cdef struct LogProbCall:
@@ -543,7 +564,7 @@ def dcg(
 
 
 def metric(
-    str metric, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=0.0,
+    str metric, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=1.0,
     str name="relevance", bint not_negative=False
 ):
     """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
@@ -560,6 +581,23 @@ def metric(
     call.ideal = NULL
     call.shares = False
     return run_metric(&call, checked, checked_threads(n_threads), ns_per_item=50.0)
+
+
+def modes(scores, offsets, intp_t n_ranks, n_threads):
+    """Return the first items by descending score, (n_queries, n_ranks), with -1 after the last one above -inf."""
+    cdef intp_t n_queries = offsets.size - 1
+    cdef Batch batch = new_batch(<const int64_t *>read_only(offsets), n_queries)
+    cdef ModeCall call
+    rankings = np.empty((n_queries, n_ranks), np.int32)
+    call.scores, call.offsets, call.n_ranks = <const double *>read_only(scores), batch.offsets, n_ranks
+    call.rankings = <int32_t *>data_of(rankings)
+    batch.call = &call
+    batch.query = mode_in_batch
+    batch.fewest_items = 0
+    batch.workspace = ranking_workspace(np.diff(offsets).max(initial=0))
+    batch.ns_per_item = 30.0
+    run_batch(&batch, n_threads)
+    return rankings
 
 
 def ranking_log_prob(scores, rankings, offsets, n_threads):

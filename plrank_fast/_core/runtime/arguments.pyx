@@ -20,7 +20,7 @@ from libc.math cimport floor, isinf
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy, memset
 
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
     copy_each_within_limits, each_within, found_in, found_while_copying, plr_add_flags,
@@ -206,6 +206,24 @@ def plain_copy(values, n_threads, int refused=0):
     column.copy = <double *>data_of(copy)
     run_ranges(copy_one_column, &column, n, 1.0, threads_of_pass(n_threads, n))
     return None if column.found & (PLR_NOT_FINITE | refused) else copy
+
+
+cdef struct Values:
+    const double *values
+    int found
+
+
+cdef void look_at_values(void *looked_, intp_t start, intp_t stop) noexcept nogil:
+    cdef Values *looked = <Values *>looked_
+    plr_add_flags(&looked.found, found_in(looked.values + start, stop - start))
+
+
+def found_among(array, n_threads):
+    """Return the flags of ``magnitudes.h`` for a C-contiguous array of doubles, in one pass, which threads share."""
+    cdef intp_t n = 0
+    cdef Values looked = Values(doubles_of(array, &n), 0)
+    run_ranges(look_at_values, &looked, n, 0.5, threads_of_pass(n_threads, n))
+    return looked.found
 
 
 cdef struct Results:
