@@ -76,7 +76,7 @@ def signatures() -> dict[str, str]:
 def function_address(name: str) -> int:
     """Return the address of a C function, such as ``"plrank_top_k"``."""
     functions = cython_plrank.exported_functions()
-    return functions[validation.choice(name, "name", tuple(sorted(functions)))][0]
+    return functions[validation.choice(name, "name", sorted(functions))][0]
 
 
 def ctypes_function(name: str) -> Any:

@@ -55,7 +55,10 @@ def choose_method(offsets: IntArray, cutoff: int) -> str:
     """
     if len(offsets) == 2:
         return _choose_for_one(int(offsets[1]), cutoff)
-    return _choose(np.diff(offsets), cutoff)
+    lengths = np.diff(offsets)
+    if lengths.size > 0 and lengths.min() == lengths.max():
+        return _choose_for_one(int(lengths[0]), cutoff)
+    return _choose(lengths, cutoff)
 
 
 def _choose(lengths: IntArray, cutoff: int) -> str:
@@ -66,5 +69,5 @@ def _choose(lengths: IntArray, cutoff: int) -> str:
 
 @lru_cache(maxsize=4096)
 def _choose_for_one(length: int, cutoff: int) -> str:
-    """Choose for a single query; the cache serves loops over queries, whose lengths repeat."""
+    """Choose for queries of one length; the cache serves rows, and loops over queries, whose lengths repeat."""
     return _choose(np.array([length]), cutoff)
