@@ -81,9 +81,13 @@ cdef uintptr_t kind_of(const Batch *batch) noexcept nogil:
     return <uintptr_t>(batch.kind if batch.kind != NULL else <const void *>batch.query)
 
 
-cdef bint is_long(const Batch *batch, double ns) noexcept nogil:
-    """Return whether to divide a query of a round of its own, of estimated ``ns``, into parts."""
-    return batch.long_query != NULL and (ns > LONG_ROUNDS * ROUND_NS or pays(kind_of(batch), ns))
+cdef bint is_long(const Batch *batch, double ns, int n_threads) noexcept nogil:
+    """Return whether to divide a query of a round of its own, of estimated ``ns``, into parts.
+
+    One thread divides it only for the sake of interrupts.
+    """
+    return batch.long_query != NULL and (
+        ns > LONG_ROUNDS * ROUND_NS or n_threads > 1 and pays(kind_of(batch), ns))
 
 
 cdef double learn(double learnt, double estimate, double taken) noexcept nogil:
@@ -138,7 +142,8 @@ cdef int run_batch(const Batch *batch, object n_threads) except -1:
 
     Raises what a signal handler raises, and MemoryError.
     """
-    if batch.n_queries == 1 and not is_long(batch, cost_of(batch, items_of(batch, 0))):
+    cdef int several = 2 if n_threads is None else n_threads
+    if batch.n_queries == 1 and not is_long(batch, cost_of(batch, items_of(batch, 0)), several):
         return run_short_query(batch)
     return run_rounds(batch, resolve_threads(n_threads))
 
@@ -189,7 +194,7 @@ cdef int run_rounds(const Batch *batch, int n_threads) except -1:
     while start < batch.n_queries:
         share = share_of_round(batch, start, learnt, n_threads)
         n_queries = share.stop - start
-        if n_queries == 1 and is_long(batch, learnt * share.ns):
+        if n_queries == 1 and is_long(batch, learnt * share.ns, n_threads):
             run_long_query(batch, start, share.ns, n_threads)
         else:
             if workspaces is None:  # a single long query does not use them
