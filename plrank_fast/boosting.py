@@ -397,7 +397,7 @@ class RankingMetric(Workers):
         scores_ = validation.real_array(scores, "scores", n_threads=self.n_threads)
         labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_, self.n_threads)
         metric = _of_labels(self, labels_, offsets_)
-        factor = _factor_of_queries(metric, offsets_, self.metric == "ndcg", self.n_threads, differing=False)
+        factor = _factor_of_values(metric, offsets_, self.n_threads)
         if self.expected:
             reached = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
         else:
@@ -437,26 +437,21 @@ def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offset
     )  # fmt: skip
 
 
-def _factor_of_queries(
-    metric: LabelledMetric, offsets: IntArray, by_ideal: bool, n_threads: int | None, differing: bool = True
-) -> FloatArray:
-    """Return the factor of each query's metric, (n_queries,).
+def _factor_of_queries(metric: LabelledMetric, offsets: IntArray, by_ideal: bool, n_threads: int | None) -> FloatArray:
+    """Return the factor of each query's gradient, (n_queries,).
 
-    It is 1 over the ideal metric, or 1, and 0 where the ideal is 0 or, if ``differing``, all rankings of the query are
-    equally good. Queries without relevant documents only have a factor in DCG.
+    It is 1 over the ideal metric, or 1, and 0 where the ideal is 0 or all rankings of the query are equally good.
     """
     relevance = metric.relevance
     validation.limited_gains(relevance, "the gain of labels", offsets, by_ideal, n_threads)
-    if by_ideal and not differing:  # an ideal above 0 has a gain above 0
-        return metric.over_ideal(1.0, offsets, n_threads)
     filled = np.diff(offsets) > 0
     starts = offsets[:-1][filled]
     highest, lowest = np.zeros(filled.size), np.zeros(filled.size)
     if starts.size:
         highest[filled] = np.maximum.reduceat(relevance, starts)
         lowest[filled] = np.minimum.reduceat(relevance, starts)
-    counts = highest > lowest if differing else filled & ((highest > 0.0) | (metric.name == "dcg"))
-    if differing and metric.name in ("precision", "success"):
+    counts = highest > lowest
+    if metric.name in ("precision", "success"):
         # All documents, or too few that are not relevant to fill the first ranks with them.
         counted = relevance == 0.0 if metric.name == "success" else np.ones(relevance.size, dtype=np.bool_)
         n_counted = np.zeros(filled.size)
@@ -464,6 +459,22 @@ def _factor_of_queries(
         counts &= n_counted >= metric.cutoff + (metric.name == "precision")
     factors = counts.astype(np.float64)
     return metric.over_ideal(factors, offsets, n_threads) if by_ideal else factors
+
+
+def _factor_of_values(metric: LabelledMetric, offsets: IntArray, n_threads: int | None) -> FloatArray:
+    """Return the factor of each query's value, (n_queries,): 1 over the ideal DCG for NDCG, else 1.
+
+    It is 0 for queries without documents and, but for DCG, without relevant ones.
+    """
+    by_ideal = metric.name == "ndcg"
+    validation.limited_gains(metric.relevance, "the gain of labels", offsets, by_ideal, n_threads)
+    if by_ideal:
+        return metric.over_ideal(1.0, offsets, n_threads)
+    filled = np.diff(offsets) > 0
+    factors = filled.astype(np.float64)
+    if metric.name != "dcg" and filled.any():
+        factors[filled] = np.maximum.reduceat(metric.relevance, offsets[:-1][filled]) > 0.0
+    return factors
 
 
 def _checked(

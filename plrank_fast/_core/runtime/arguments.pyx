@@ -25,7 +25,7 @@ from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
     copy_each_within_limits, each_within, found_in, found_while_copying, plr_add_flags,
 )
-from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
 
@@ -326,14 +326,13 @@ cdef class CheckedBatch:
     cdef bint measure(self) noexcept:
         """Find the longest query; return whether the offsets are those of queries of these items."""
         cdef const int64_t *offsets = self.queries.offsets
-        cdef int64_t longest = 0, shortest = 0
+        cdef uint64_t longest = 0  # more than there are items, if offsets decrease
         cdef intp_t q
         for q in range(self.n_queries):
-            longest = max(longest, offsets[q + 1] - offsets[q])
-            shortest = min(shortest, offsets[q + 1] - offsets[q])
+            longest = max(longest, <uint64_t>(offsets[q + 1] - offsets[q]))
         self.longest = longest
         self.queries.n_ranks = min(self.queries.n_ranks, self.longest)
-        return shortest == 0 and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
+        return longest <= <uint64_t>self.n_items and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
 
     cdef double *result(self, intp_t n_values) except NULL:
         """Return the memory of a new array for the result of a call.
