@@ -258,16 +258,17 @@ def _losses_on_host(
     """Compute the loss of one batch, or of each that ``vmap`` has stacked."""
     scores, arrays = np.asarray(scores), {name: np.asarray(array) for name, array in arrays.items()}
     stacked = scores.shape[: scores.ndim - n_axes]
-    values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape)
+    dtype = np.float32 if scores.dtype == np.float32 else np.float64  # NumPy has no bfloat16
+    values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape, dtype)
     for index in np.ndindex(stacked):
         batch = {name: array[index] for name, array in arrays.items()}
         words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
         batch = dict.fromkeys(OPTIONAL) | batch
         values[index], gradient[index] = expected_loss(
             scores[index], batch.pop("relevance").astype(np.float64), words=partial(_checked_words, words, "seed"),
-            first_query=first_query, **batch, **dict(static),
+            first_query=first_query, gradient=gradient[index].reshape(-1), **batch, **dict(static),
         )  # fmt: skip
-    return values.astype(scores.dtype), gradient.astype(scores.dtype)
+    return values.astype(scores.dtype), gradient.astype(scores.dtype, copy=False)
 
 
 class PlackettLuce:
