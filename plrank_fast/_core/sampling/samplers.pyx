@@ -147,7 +147,7 @@ cdef inline bint few_repeats(intp_t n_items, intp_t cutoff) noexcept nogil:
 
 
 cdef inline bint network_serves(const Weights *weights) noexcept nogil:
-    """Return whether the weights are representable in the float32 of the arrival times of groups, and not too many."""
+    """Return whether the arrival times of groups, float32, can represent the weights, and there are few enough."""
     return weights.n_items <= PLR_NETWORK_ITEMS and weights.spread <= PLR_FLOAT_SPREAD
 
 
@@ -188,7 +188,7 @@ cdef bint asks_for_spread(const Weights *weights, intp_t cutoff, intp_t n_sample
     if not few_repeats(n_items, cutoff):
         return False
     for attempt in range(2):
-        rows = cutoff * (1.0 + ratio * (0.5 + ratio / 3.0)) + 1.0  # of n log(n / (n - K)) + 1, for a ratio of K / n
+        rows = cutoff * (1.0 + ratio * (0.5 + ratio / 3.0)) + 1.0  # nearly n log(n / (n - K)) + 1, for a ratio of K / n
         if (cost_of(GUIDE, n_items, cutoff, n_samples, rows) >= least
                 and cost_of(TABLE, n_items, cutoff, n_samples, rows) >= least):
             return False
@@ -208,11 +208,11 @@ cdef int fastest_sampler(Sampler *sampler, const Weights *weights, intp_t n_samp
             fastest = NETWORK
             least = cost
     looking = cost_of(AUTO, n_items, cutoff, n_samples)
-    # to look at the spread is in vain half of the time
+    # a look at the spread, which may be in vain, must promise to save half of what it takes
     if not weights.representable or not asks_for_spread(weights, cutoff, n_samples, least - 0.5 * looking):
         return fastest
     sort_weights(weights, &sampler.octaves)
-    least += looking  # which the rates of the others include
+    least += looking  # the rates of the samplers below include it
     if threshold_serves(weights, cutoff):
         cost = cost_of(THRESHOLD, n_items, cutoff, n_samples)
         if cost < least:
