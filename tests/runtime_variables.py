@@ -30,7 +30,7 @@ class Sizes(ctypes.Structure):
     """``team_sizes`` of ``kernels/runtime/team_size.h``."""
 
     _fields_ = [
-        *(("waking", 40 * ctypes.c_double), ("resizing", ctypes.c_double), ("factors", 512 * ctypes.c_double)),
+        *(("waking", 40 * ctypes.c_double), ("factors", 512 * ctypes.c_double)),
         *(("credit", ctypes.c_double), ("limit", ctypes.c_int), ("limited_until", ctypes.c_double)),
     ]
 

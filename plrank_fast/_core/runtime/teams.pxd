@@ -18,7 +18,7 @@ cdef extern from "runtime/thread_team.h" nogil:
 
 cdef extern from "runtime/team_size.h" nogil:
     ctypedef struct team_sizes:
-        double resizing
+        double credit
 
 cdef struct Loop:
     loop_body body

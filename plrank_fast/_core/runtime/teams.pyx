@@ -1,6 +1,6 @@
 """Parallel loops, and how many threads each of them has: the header ``team_size.h`` has the rule and what it learns.
 
-All parallel loops are those of this module, and its header ``thread_team.h`` begins them. What is learnt decides about
+All parallel loops are those of this module, and its header ``thread_pool.h`` has the threads. What is learnt decides about
 speed alone: no result depends on the number of threads.
 """
 
@@ -8,19 +8,7 @@ from libc.stdint cimport int64_t, uintptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.runtime.scalar_types cimport intp_t
-from plrank_fast._core.runtime.threads cimport STACK_BYTES, most_threads
-
-cdef extern from "runtime/thread_probe.h" nogil:
-    int plr_possible_team(int last_team, int wanted, size_t stack_bytes)
-
-cdef extern from "runtime/own_team.h" nogil:
-    ctypedef struct own_team:
-        int size
-        double ended, saved
-    ctypedef struct own_teams:
-        pass
-    void plr_make_own_teams(own_teams *teams)
-    own_team *plr_own_team(const own_teams *teams, own_team *fresh)
+from plrank_fast._core.runtime.threads cimport most_threads
 
 cdef extern from "simd/denormals.h" nogil:
     unsigned denormals_mode()
@@ -30,7 +18,7 @@ cdef extern from "runtime/thread_team.h" nogil:
         loop_body body
         void *argument
         intp_t next, stop, chunk
-        int seats, taken
+        int taken
         unsigned mode
         double started
         bint by_processor
@@ -38,7 +26,17 @@ cdef extern from "runtime/thread_team.h" nogil:
         team_record *record
     void plr_note_size(team_record *record, int size)
     void plr_take_passes(team_loop *loop, int seat)
-    void plr_run_team(team_loop *loop, int size)
+
+cdef extern from "runtime/thread_pool.h" nogil:
+    ctypedef struct thread_pool:
+        double ended
+    void plr_make_pool(thread_pool *pool)
+    int plr_possible_team(thread_pool *pool, int wanted)
+    void plr_run_team(thread_pool *pool, team_loop *loop, int size, bint together)
+
+cdef extern from "runtime/atomics.h" nogil:
+    double plr_get(const double *number)
+    void plr_set(double *number, double value)
 
 cdef extern from "runtime/clock.h" nogil:
     double plr_nanoseconds()
@@ -54,34 +52,37 @@ cdef extern from "runtime/team_size.h" nogil:
     int plr_team_size(const team_sizes *sizes, const expected_loop *loop, int most, double now)
     void plr_learn_alone(team_sizes *sizes, const expected_loop *loop, double taken)
     void plr_learn_team(
-        team_sizes *sizes, expected_loop *loop, int n_threads, bint resized, double started, double ended,
-        double waking, double busy, double busiest)
+        team_sizes *sizes, expected_loop *loop, int n_threads, double started, double ended, double waking, double busy,
+        double busiest)
 
-cdef own_teams OWN
-plr_make_own_teams(&OWN)
+cdef thread_pool POOL
+plr_make_pool(&POOL)
+cdef double SAVED = 0.0          # the time by which all loops together would have taken longer on one thread
 cdef team_sizes SIZES
 cdef team_record RECORD
-cdef int TEAMS = 0               # tests set it: 1 if every loop is to have a team, -1 if none is
+cdef int TEAMS = 0               # tests set it: 1 if all threads take part in every loop, -1 if one does
 cdef double LEAST_WAKING = 1e3   # threads of no machine begin sooner
 cdef double PAYS = 4.0           # a divided query has several loops, whose threads are woken anew
 cdef intp_t ITEMS_PER_RANGE = 4096
 
 
+cdef inline double pause_until(double now) noexcept nogil:
+    return now - plr_get(&POOL.ended)
+
+
 cdef bint pays(uintptr_t kind, double ns) noexcept nogil:
     """Return whether to divide a query of estimated ``ns`` into loops of parts."""
     cdef expected_loop query
-    cdef own_team fresh
     if ns <= PAYS * LEAST_WAKING or TEAMS != 0:
         return False
-    query = plr_expect(&SIZES, kind, ns, 0.0, 1.0, plr_nanoseconds() - plr_own_team(&OWN, &fresh).ended)
+    query = plr_expect(&SIZES, kind, ns, 0.0, 1.0, pause_until(plr_nanoseconds()))
     return query.work > PAYS * max(query.waking, LEAST_WAKING)
 
 
 cdef int threads_worth(uintptr_t kind, double ns, int n_threads) noexcept nogil:
     """Return how many threads should share a query of estimated ``ns``: what serves many costs one thread more time."""
-    cdef own_team fresh
     cdef double now = plr_nanoseconds()
-    cdef expected_loop query = plr_expect(&SIZES, kind, ns, 0.0, n_threads, now - plr_own_team(&OWN, &fresh).ended)
+    cdef expected_loop query = plr_expect(&SIZES, kind, ns, 0.0, n_threads, pause_until(now))
     return plr_team_size(&SIZES, &query, n_threads, now) if TEAMS == 0 and n_threads > 1 else n_threads
 
 
@@ -92,49 +93,44 @@ cdef void learn_work(uintptr_t kind, double ns, double taken) noexcept nogil:
 
 
 cdef double saved_by_team() noexcept nogil:
-    """Return the time by which the loops of the calling thread would have taken longer on one thread, since ever."""
-    cdef own_team fresh
-    return plr_own_team(&OWN, &fresh).saved
+    """Return the time by which all loops together would have taken longer on one thread, since ever."""
+    return plr_get(&SAVED)
 
 
 cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
-    """Run all passes in any order by a team of at most ``n_threads``; return how many of it could take part.
-
-    The team has one size, whether or not there are as many passes and seats.
-    """
-    cdef own_team fresh
-    cdef own_team *own = plr_own_team(&OWN, &fresh)
+    """Run all passes in any order by a team of at most ``n_threads``; return how many of it could take part."""
     cdef intp_t n_passes = loop.stop - loop.start
-    cdef int size = n_threads, most = most_threads(min(n_threads, loop.seats), n_passes)
-    cdef double started = 0.0, ended
+    cdef int size = most_threads(min(n_threads, loop.seats), n_passes)
+    cdef bint may_have_team = size > 1 and TEAMS >= 0
+    cdef double started = 0.0, ended, waking
     cdef expected_loop expected
     cdef team_loop shared
     memset(&shared, 0, sizeof(shared))
     shared.body, shared.argument, shared.chunk = loop.body, loop.argument, loop.chunk
     shared.next, shared.stop, shared.mode, shared.record = loop.start, loop.stop, denormals_mode(), &RECORD
-    if most == 1 or TEAMS < 0:
-        most = size = 1
-    else:
+    if may_have_team:
         started = shared.started = plr_nanoseconds()
-        expected = plr_expect(&SIZES, loop.kind, loop.ns, loop.longest, n_passes, started - own.ended)
+        expected = plr_expect(&SIZES, loop.kind, loop.ns, loop.longest, n_passes, pause_until(started))
         if TEAMS == 0:
-            size = plr_team_size(&SIZES, &expected, n_threads, started)
-        size = plr_possible_team(own.size, size, STACK_BYTES)
-    shared.seats = min(most, size)
-    plr_note_size(&RECORD, shared.seats)
+            size = plr_team_size(&SIZES, &expected, size, started)
+        size = plr_possible_team(&POOL, size)
+    else:
+        size = 1
+    plr_note_size(&RECORD, size)
     if size == 1:
         plr_take_passes(&shared, 0)
-        if most > 1:
+        if may_have_team:
             plr_learn_alone(&SIZES, &expected, plr_nanoseconds() - started)
     else:
         shared.by_processor = expected.work > PLR_TIMED_WORK
-        plr_run_team(&shared, size)
+        plr_run_team(&POOL, &shared, size, TEAMS > 0)
         ended = plr_nanoseconds()
-        plr_learn_team(
-            &SIZES, &expected, size, size != own.size, started, ended, shared.last_begun, shared.busy, shared.busiest)
-        own.saved += shared.busy - (ended - started)
-        own.size, own.ended = size, ended
-    return shared.seats
+        waking = shared.last_begun
+        if shared.taken < size - 1:
+            waking = max(waking, ended - started)  # some would have begun even later
+        plr_learn_team(&SIZES, &expected, size, started, ended, waking, shared.busy, shared.busiest)
+        plr_set(&SAVED, plr_get(&SAVED) + shared.busy - (ended - started))
+    return size
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -18,7 +18,6 @@ cdef extern from "runtime/memory.h" nogil:
 # The variables that decide about rounds and kept memory, and their record; tests read and set them too.
 cdef double ROUND_NS
 cdef double LEARNT_FACTOR
-cdef size_t STACK_BYTES
 cdef long long LOOKS
 cdef size_t MOST_SPARE
 cdef spare_blocks SPARES

@@ -1,7 +1,6 @@
 """Threads of a call, checks for interrupts, and memory for each thread. ``batch`` assigns the work."""
 
 import os
-import re
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uintptr_t
@@ -45,23 +44,6 @@ cdef double ROUND_NS = 5e7  # a twentieth of a second: calls guarantee to respon
 cdef double LEARNT_FACTOR = 1.0  # multiplies the time that a round took, so that tests can imitate other machines
 
 
-def stack_bytes(environment):
-    """Return the largest stack of OpenMP's threads: the size in the environment, or at least libomp's 4 MiB.
-
-    It is 0 if the environment asks for less than a kernel needs: calls then have one thread.
-    """
-    sizes = [4 << 20]
-    for name, unit in {"OMP_STACKSIZE": "K", "GOMP_STACKSIZE": "K", "KMP_STACKSIZE": "B"}.items():
-        match = re.fullmatch(r"\s*(\d+)\s*([BKMGT]?)B?\s*", environment.get(name, "").upper())
-        if match:
-            sizes.append(int(match[1]) << 10 * "BKMGT".index(match[2] or unit))
-    return min(max(sizes), 1 << 62) if min(sizes) >= LEAST_STACK else 0
-
-
-LEAST_STACK = 256 << 10  # several times what the deepest kernel takes, a fifth of which are two histograms
-cdef size_t STACK_BYTES = stack_bytes(os.environ)
-
-
 def available_cpus():
     """Return the number of processors that affinity mask and cgroup quota allow this process."""
     cpus = plr_processors() or os.cpu_count() or 1  # in C, as every call asks
@@ -83,7 +65,7 @@ CGROUP_QUOTA = _cgroup_quota()  # read once: a file is too slow to open in every
 
 def default_threads():
     """Return the default number of threads: the available processors, or OMP_NUM_THREADS if that is fewer."""
-    return max(1, min(omp_get_max_threads(), available_cpus())) if STACK_BYTES else 1
+    return max(1, min(omp_get_max_threads(), available_cpus()))
 
 
 cpdef int resolve_threads(object n_threads) except -1:
@@ -101,9 +83,9 @@ cpdef int resolve_threads(object n_threads) except -1:
 cdef int most_threads(int n_threads, intp_t n_tasks) noexcept nogil:
     """Return the most threads that a region of up to ``n_tasks`` may have, and so the number of workspaces.
 
-    It is 1 in a forked child, inside a parallel region of the caller, and where threads have too small a stack.
+    It is 1 in a forked child and inside a parallel region of the caller.
     """
-    if FORKED or omp_in_parallel() or n_tasks <= 1 or STACK_BYTES == 0:
+    if FORKED or omp_in_parallel() or n_tasks <= 1:
         return 1
     return <int>min(<intp_t>n_threads, n_tasks)
 

@@ -1,14 +1,13 @@
-/* OpenMP if the compiler has it, else one thread. A child that was forked after a parallel region also has one thread:
- * libgomp's pool of threads does not survive a fork, and the child's next region would wait for it for ever. */
+/* What OpenMP says of the calling thread: how many threads its settings allow (OMP_NUM_THREADS, threadpoolctl), and
+ * whether it is one of a team. Without OpenMP nothing is known of either. */
 #ifndef PLR_OPENMP_H
 #define PLR_OPENMP_H
 
 #ifdef _OPENMP
 #include <omp.h>
 #else
-static inline int omp_get_max_threads(void) { return 1; }
-static inline int omp_get_num_threads(void) { return 1; }
-static inline int omp_get_thread_num(void) { return 0; }
+#include <limits.h>
+static inline int omp_get_max_threads(void) { return INT_MAX; }
 static inline int omp_in_parallel(void) { return 0; }
 #endif
 

@@ -2,9 +2,9 @@
  *
  * A loop of `work` nanoseconds on one thread takes max(work / n, longest pass) + waking on n threads, if the last of
  * them begins `waking` nanoseconds after the first. It has one thread or all of them, whichever is faster by what was
- * measured before: OpenMP ends and creates threads whenever a team changes its size, so sizes in between are for teams
- * that were bad. Everything here is learnt while the process runs, and nothing is a property of one machine. Python
- * threads share it by relaxed atomic operations: if two write at once, one measurement is lost.
+ * measured before; sizes in between are for teams that were bad. Everything here is learnt while the process runs, and
+ * nothing is a property of one machine. Python threads share it by relaxed atomic operations: if two write at once, one
+ * measurement is lost.
  */
 #ifndef PLR_TEAM_SIZE_H
 #define PLR_TEAM_SIZE_H
@@ -21,7 +21,6 @@
 
 typedef struct {
     double waking[PLR_PAUSES]; /* waking of a team that last ran so long ago, 0 if not known: sleepers take longer */
-    double resizing;           /* waking of a team that has another size than the one before */
     double factors[PLR_KINDS]; /* time on one thread over its estimate, by kind of loop. 0: not known */
     double credit;             /* time that may be lost to find out whether waking is still what it was */
     int limit;                 /* size of teams until `limited_until` */
@@ -97,25 +96,19 @@ static inline void plr_learn_alone(team_sizes *sizes, const expected_loop *loop,
     plr_set(&sizes->credit, plr_get(&sizes->credit) + PLR_SHARE_LOST * taken);
 }
 
-/* Judge a team by the time that its loop took, and return whether it was good. If fewer threads would have been faster,
+/* Judge a team by the time that its loop took. If half of its threads or one would have been faster,
  * loops have fewer until the losses are a small part of the time again; a loss after a long time without one costs no
- * threads, as what disturbed the team is mostly over. One thread costs nothing while the team sleeps; half a team is
- * only worth its creation for a loss that is larger. */
-static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_threads, double taken, double now)
+ * threads, as what disturbed the team is mostly over. */
+static inline void plr_judge(team_sizes *sizes, const expected_loop *loop, int n_threads, double taken, double now)
 {
-    int fewer = n_threads / 2;
-    double loss = taken - plr_time_of_team(loop, fewer);
-    if (fewer > 1 && loss < plr_get(&sizes->resizing)) {
-        fewer = 1;
-        loss = taken - loop->work;
-    }
+    const int fewer = plr_time_of_team(loop, n_threads / 2) < loop->work ? n_threads / 2 : 1;
+    const double loss = taken - plr_time_of_team(loop, fewer);
     if (loss <= 0.0)
-        return 1;
+        return;
     const double pause = loss / PLR_SHARE_LOST, before = plr_get(&sizes->limited_until);
     __atomic_store_n(&sizes->limit, fewer, __ATOMIC_RELAXED);
     plr_set(&sizes->limited_until, (before > now - pause ? before : now - pause) + pause);
     plr_set(&sizes->credit, 0.0);
-    return 0;
 }
 
 /* Learn from a loop of a team: its last thread began after `waking`, its passes took `busy` in all, and `busiest` of
@@ -123,10 +116,9 @@ static inline int plr_judge(team_sizes *sizes, const expected_loop *loop, int n_
  * they may take twice as long as on one thread, because threads fetch what others have written; one thread takes `busy`
  * at most. If it takes more than is expected, the team looks bad, and later loops on one thread show it. */
 static inline void plr_learn_team(
-    team_sizes *sizes, expected_loop *loop, int n_threads, int resized, double started, double ended, double waking,
-    double busy, double busiest)
+    team_sizes *sizes, expected_loop *loop, int n_threads, double started, double ended, double waking, double busy,
+    double busiest)
 {
-    const double resizing = plr_get(&sizes->resizing);
     const int is_short = loop->work <= PLR_TIMED_WORK;
     if (!is_short || busy < loop->work)
         plr_learn(loop->factor, busy / loop->ns);
@@ -134,11 +126,8 @@ static inline void plr_learn_team(
         loop->work = busy > loop->work ? busy : loop->work;
         loop->longest = busiest;
     }
-    if (!resized) {
-        plr_judge(sizes, loop, n_threads, ended - started, ended);
-        plr_learn(loop->waking_learnt, waking);
-    } else if (resizing == 0.0 || plr_judge(sizes, loop, n_threads, ended - started - resizing, ended))
-        plr_learn(&sizes->resizing, waking);
+    plr_judge(sizes, loop, n_threads, ended - started, ended);
+    plr_learn(loop->waking_learnt, waking);
 }
 
 #endif

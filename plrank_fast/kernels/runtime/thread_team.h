@@ -14,18 +14,17 @@ typedef struct {
     uint64_t workers;
 } team_record;
 
-/* A thread takes `chunk` consecutive passes at a time. Threads that take part have numbers below `seats`, which may be
- * fewer than the team has threads; 0 is the calling thread, whose mode for denormal numbers all take over. Times are in
- * nanoseconds. */
+/* A thread takes `chunk` consecutive passes at a time. Seat 0 is that of the calling thread, whose mode for denormal
+ * numbers all take over; `taken` others have joined it. Times are in nanoseconds. */
 typedef struct {
     loop_body body;
     void *argument;
     intptr_t next, stop, chunk;
-    int seats, taken;
+    int taken;
     unsigned mode;
     double started;
     int by_processor;       /* whether to ask how long threads had a processor: others may wait for one in a pass */
-    int64_t last_begun;     /* time from the start to the beginning of the last thread */
+    int64_t last_begun;     /* time from the start to the beginning of the last thread that joined */
     int64_t busy, busiest;  /* time that passes took of all threads, and of the one that had most */
     team_record *record;
 } team_loop;
@@ -65,32 +64,19 @@ static inline void plr_raise(int64_t *largest, int64_t value)
         ;
 }
 
-/* Do the part of a thread of the team. */
-static inline void plr_take_part(team_loop *loop, int thread)
+/* Do the part of the thread that has this seat. */
+static inline void plr_take_part(team_loop *loop, int seat)
 {
     double begun = plr_nanoseconds();
     plr_raise(&loop->last_begun, (int64_t)(begun - loop->started));
     if (__atomic_load_n(&loop->next, __ATOMIC_RELAXED) < loop->stop) {
-        const int seat = thread == 0 ? 0 : 1 + __atomic_fetch_add(&loop->taken, 1, __ATOMIC_RELAXED);
         if (loop->by_processor)
             begun = plr_processor_nanoseconds();
-        if (seat < loop->seats)
-            plr_take_passes(loop, seat);
+        plr_take_passes(loop, seat);
         const int64_t busy = (int64_t)((loop->by_processor ? plr_processor_nanoseconds() : plr_nanoseconds()) - begun);
         __atomic_fetch_add(&loop->busy, busy, __ATOMIC_RELAXED);
         plr_raise(&loop->busiest, busy);
     }
-}
-
-/* Share a loop among all threads of a team. (Cython's `prange` looks for the GIL, which loops of kernels run without:
- * beside another interpreter it cannot tell, and ends the process.) */
-static inline void plr_run_team(team_loop *loop, int size)
-{
-#ifdef _OPENMP
-#pragma omp parallel for num_threads(size) schedule(static)
-#endif
-    for (int thread = 0; thread < size; thread++)
-        plr_take_part(loop, thread);
 }
 
 #endif
