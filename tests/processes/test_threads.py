@@ -127,13 +127,13 @@ class Machine:
 
     def time(self, work, n, waking, late=0.0):
         """Time of a loop, and when the last of its threads began or would have begun after its end."""
-        begun, done, ended = [0.0, *[waking] * (n - 2), waking + late][:n], 0.0, work
+        begun, ended = [0.0, *[waking] * (n - 2), waking + late][:n], work
+        work += self.SIGNALS * (n > 1 and waking > self.spinning)
         for i, at in enumerate(begun):
-            if at >= ended:
+            if i > 0 and at >= ended:
                 return ended, ended
-            done += at
-            ended = (work + done) / (i + 1)
-        return ended + (self.SIGNALS if n > 1 and waking > self.spinning else 0.0), begun[-1]
+            ended = (work + sum(begun[: i + 1])) / (i + 1)
+        return ended, begun[-1]
 
     def loop(self, work, n_passes=1000, longest=0.0, estimate=None):
         """Number of threads and time of a loop that takes ``work`` on one thread, or at least ``longest``.
