@@ -31,6 +31,7 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import curvature as _curvature
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, SHORT_NAMES, resolve_method
+from plrank_fast._shared.openmp import threads_of
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import gains_of_labels
 from plrank_fast.validation import FloatArray, IntArray
@@ -234,7 +235,8 @@ class BoostingObjective(Workers):
 
         A call by a user, in place of a training's, may be at the same scores again.
         """
-        gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights)
+        with threads_of(self._library):
+            gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights)
         caller = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
         if self._data_sets[0].rounds.at_start == 2 and gradient.any() and caller == self._library:
             warn(f"the first tree has left all scores where they were: {NO_SPLIT}", stacklevel=3)

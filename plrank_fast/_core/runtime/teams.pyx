@@ -33,6 +33,7 @@ cdef extern from "runtime/thread_pool.h" nogil:
     void plr_make_pool(thread_pool *pool)
     int plr_possible_team(thread_pool *pool, int wanted)
     void plr_run_team(thread_pool *pool, team_loop *loop, int size, bint together)
+    void plr_run_borrowed_team(uintptr_t parallel, team_loop *loop, int size)
 
 cdef extern from "runtime/atomics.h" nogil:
     double plr_get(const double *number)
@@ -57,6 +58,7 @@ cdef extern from "runtime/team_size.h" nogil:
 
 cdef thread_pool POOL
 plr_make_pool(&POOL)
+cdef uintptr_t BORROWED = 0
 cdef double SAVED = 0.0          # the time by which all loops together would have taken longer on one thread
 cdef team_sizes SIZES
 cdef team_record RECORD
@@ -67,7 +69,18 @@ cdef intp_t ITEMS_PER_RANGE = 4096
 
 
 cdef inline double pause_until(double now) noexcept nogil:
-    return now - plr_get(&POOL.ended)
+    """Return for how long the threads have had no work; borrowed ones had some of their own."""
+    return now - plr_get(&POOL.ended) if BORROWED == 0 else 0.0
+
+
+def borrow_team(uintptr_t parallel):
+    """Run loops on the threads of another OpenMP runtime, by the address of its ``GOMP_parallel``; 0: on our own.
+
+    Returns the address that was valid before.
+    """
+    global BORROWED
+    before, BORROWED = BORROWED, parallel
+    return before
 
 
 cdef bint pays(uintptr_t kind, double ns) noexcept nogil:
@@ -102,6 +115,7 @@ cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
     cdef intp_t n_passes = loop.stop - loop.start
     cdef int size = most_threads(min(n_threads, loop.seats), n_passes)
     cdef bint may_have_team = size > 1 and TEAMS >= 0
+    cdef uintptr_t borrowed = BORROWED
     cdef double started = 0.0, ended, waking
     cdef expected_loop expected
     cdef team_loop shared
@@ -113,7 +127,8 @@ cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
         expected = plr_expect(&SIZES, loop.kind, loop.ns, loop.longest, n_passes, pause_until(started))
         if TEAMS == 0:
             size = plr_team_size(&SIZES, &expected, size, started)
-        size = plr_possible_team(&POOL, size)
+        if borrowed == 0:
+            size = plr_possible_team(&POOL, size)
     else:
         size = 1
     plr_note_size(&RECORD, size)
@@ -123,7 +138,10 @@ cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
             plr_learn_alone(&SIZES, &expected, plr_nanoseconds() - started)
     else:
         shared.by_processor = expected.work > PLR_TIMED_WORK
-        plr_run_team(&POOL, &shared, size, TEAMS > 0)
+        if borrowed != 0:
+            plr_run_borrowed_team(borrowed, &shared, size)
+        else:
+            plr_run_team(&POOL, &shared, size, TEAMS > 0)
         ended = plr_nanoseconds()
         waking = shared.last_begun
         if shared.taken < size - 1:

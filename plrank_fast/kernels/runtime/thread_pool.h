@@ -272,4 +272,27 @@ static inline void plr_run_team(thread_pool *pool, team_loop *loop, int size, in
     __atomic_store_n(&place->taken, 0, __ATOMIC_RELEASE);
 }
 
+/* --- teams of a library that calls us, whose threads spin for milliseconds on the processors that we would need */
+
+/* `GOMP_parallel` of GCC's runtime, which LLVM's has too. */
+typedef void (*openmp_parallel)(void (*body)(void *), void *argument, unsigned n_threads, unsigned flags);
+
+typedef struct {
+    team_loop *loop;
+    pthread_t caller;
+} borrowed_loop;
+
+static inline void plr_take_borrowed_part(void *borrowed)
+{
+    const borrowed_loop *of = borrowed;
+    const int is_caller = pthread_equal(pthread_self(), of->caller);
+    plr_take_part(of->loop, is_caller ? 0 : 1 + __atomic_fetch_add(&of->loop->taken, 1, __ATOMIC_RELAXED));
+}
+
+static inline void plr_run_borrowed_team(uintptr_t parallel, team_loop *loop, int size)
+{
+    borrowed_loop borrowed = {loop, pthread_self()};
+    ((openmp_parallel)parallel)(plr_take_borrowed_part, &borrowed, (unsigned)size, 0);
+}
+
 #endif
