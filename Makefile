@@ -65,7 +65,7 @@ CLANG_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py se
 	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py long_queries.py simd_levels.py) \
-	processes/test_threads.py processes/test_thread_probe.py)
+	processes/test_threads.py processes/test_thread_pool.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, LEVELS=..., CLANG_TESTS=...)
 	PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp

@@ -6,6 +6,7 @@ the incoming one. Tensors of a CUDA device are copied through pinned host memory
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections.abc import Iterator
 from typing import Any
@@ -21,6 +22,7 @@ from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.openmp import threads_of
 from plrank_fast.validation import FloatArray
 
 torch = import_extra("torch", "torch")
@@ -104,12 +106,13 @@ OPTIONS = (
 def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, Any]:
     """Call `expected_loss` with the inputs of the operator ``plackett_luce_loss``."""
     direction, scores, relevance, offsets, mask, weight, rank_weights = on_host(direction, *inputs[:6])
-    return expected_loss(
-        scores, relevance, offsets=offsets, mask=mask, weight=weight, rank_weights=rank_weights,
-        words=lambda: _seed(inputs[6]).tolist(), direction=direction,
-        gradient=room(inputs[0], _dtype_of_gradient(inputs[0])),
-        **dict(zip(OPTIONS, inputs[7:], strict=True)),
-    )  # fmt: skip
+    with threads_of("torch") if device_copies.is_on_cpu(inputs[0]) else contextlib.nullcontext():
+        return expected_loss(
+            scores, relevance, offsets=offsets, mask=mask, weight=weight, rank_weights=rank_weights,
+            words=lambda: _seed(inputs[6]).tolist(), direction=direction,
+            gradient=room(inputs[0], _dtype_of_gradient(inputs[0])),
+            **dict(zip(OPTIONS, inputs[7:], strict=True)),
+        )  # fmt: skip
 
 
 def _loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:

@@ -86,7 +86,7 @@ TESTS = {
         *_ARGUMENTS,
     ],
     "_core/runtime/simd": ["references/test_vector_math.py"],
-    "_core/runtime/threads": [*_DRIVER, "processes/test_thread_probe.py", "processes/test_processes.py"],
+    "_core/runtime/threads": [*_DRIVER, "processes/test_thread_pool.py", "processes/test_processes.py"],
     "_core/runtime/teams": [*_DRIVER, "invariants/test_long_queries.py", "processes/test_processes.py"],
     "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
     "_core/runtime/magnitudes": ["invariants/test_magnitudes.py"],

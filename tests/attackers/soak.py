@@ -4,9 +4,7 @@
 
 Every result is compared, bit for bit, with that of the same call on one thread of a quiet process. Meanwhile the main
 thread is interrupted by a timer whose handler raises now and then, and forks children that must answer with the same
-bits; where their address space is limited, MemoryError is an answer as well. (It is not limited in the parent: a limit
-that falls between the look whether a team's threads can be had and their creation ends the process in OpenMP, as
-``thread_probe.h`` says.)
+bits; where their address space is limited, MemoryError is an answer as well.
 
 The resident memory is looked at every second once threads and workspaces are there; between the second and the last
 quarter of that time its median may grow by no more than ``MOST_GROWTH``. Exits with 1 if anything of this fails; a

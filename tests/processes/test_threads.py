@@ -131,7 +131,7 @@ class Machine:
         work += self.SIGNALS * (n > 1 and waking > self.spinning)
         for i, at in enumerate(begun):
             if i > 0 and at >= ended:
-                return ended, ended
+                return ended, max(ended, waking if i == 1 else 0.0)
             ended = (work + sum(begun[: i + 1])) / (i + 1)
         return ended, begun[-1]
 

@@ -29,7 +29,7 @@ cdef extern from "runtime/thread_team.h" nogil:
 
 cdef extern from "runtime/thread_pool.h" nogil:
     ctypedef struct thread_pool:
-        double ended
+        double ended, waking
     void plr_make_pool(thread_pool *pool)
     int plr_possible_team(thread_pool *pool, int wanted)
     void plr_run_team(thread_pool *pool, team_loop *loop, int size, bint together)
@@ -144,8 +144,8 @@ cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
             plr_run_team(&POOL, &shared, size, TEAMS > 0)
         ended = plr_nanoseconds()
         waking = shared.last_begun
-        if shared.taken < size - 1:
-            waking = max(waking, ended - started)  # some would have begun even later
+        if shared.taken < size - 1:  # some would have begun even later
+            waking = max(ended - started, plr_get(&POOL.waking) if shared.taken == 0 else waking)
         plr_learn_team(&SIZES, &expected, size, started, ended, waking, shared.busy, shared.busiest)
         plr_set(&SAVED, plr_get(&SAVED) + shared.busy - (ended - started))
     return size

@@ -1,5 +1,5 @@
-/* What OpenMP says of the calling thread: how many threads its settings allow (OMP_NUM_THREADS, threadpoolctl), and
- * whether it is one of a team. Without OpenMP nothing is known of either. */
+/* OpenMP tells how many threads its settings allow the calling thread (OMP_NUM_THREADS, threadpoolctl), and whether it
+ * is one of a team. Without OpenMP nothing is known of either. */
 #ifndef PLR_OPENMP_H
 #define PLR_OPENMP_H
 

@@ -2,12 +2,13 @@
  *
  * A loop is open to every thread of the pool from when it begins until its last pass has been taken. The thread that
  * began it waits only for those that have joined it, so one that comes too late costs nothing. Threads without work
- * spin for as long as waking a sleeper takes, then sleep: OpenMP's spin for milliseconds, in which the teams of another
+ * spin for as long as waking them takes, then sleep: OpenMP's spin for milliseconds, in which the teams of another
  * runtime (PyTorch and XGBoost bring their own) wait for the processors.
  */
 #ifndef PLR_THREAD_POOL_H
 #define PLR_THREAD_POOL_H
 
+#include <math.h>
 #include <pthread.h>
 #include <sched.h>
 #include <signal.h>
@@ -20,7 +21,6 @@
 #define PLR_POOL_THREADS 1024
 #define PLR_OPEN_LOOPS 8                   /* others that begin at the same time have one thread */
 #define PLR_POOL_STACK ((size_t)4 << 20)   /* of which the deepest kernel touches a fiftieth */
-#define PLR_WOKEN_BY_EACH 2                /* sleepers that a thread wakes before it begins, so that all wake together */
 
 /* The state of a place: whether its loop is open, how many threads may still join, and how many have not left. */
 #define PLR_IS_OPEN ((uint32_t)1 << 31)
@@ -38,18 +38,19 @@ typedef struct {
 } loop_place;
 
 typedef struct {
+    struct thread_pool *pool;
     int asleep;
     double signalled; /* when it was woken */
     pthread_mutex_t mutex;
     pthread_cond_t wake;
 } pool_thread;
 
-typedef struct {
+typedef struct thread_pool {
     loop_place places[PLR_OPEN_LOOPS];
     pool_thread threads[PLR_POOL_THREADS];
     int n_threads;
     pthread_mutex_t growing;
-    double waking; /* time from a signal to a sleeper until it looks for work */
+    double waking; /* of all threads that sleep: twice the time from a signal until a thread looks for work */
     double ended;  /* when the last loop ended */
 } thread_pool;
 
@@ -60,7 +61,7 @@ static inline void plr_make_pool(thread_pool *pool)
         pthread_cond_init(&pool->places[i].all_left, NULL);
     }
     pthread_mutex_init(&pool->growing, NULL);
-    plr_set(&pool->waking, 5e4); /* until it is measured */
+    plr_set(&pool->waking, 1e5); /* until it is measured */
     plr_set(&pool->ended, -1e300);
 }
 
@@ -94,13 +95,14 @@ static inline void plr_wake(thread_pool *pool, int most)
     }
 }
 
-/* Wake sleepers for a loop that may have that many threads more. */
+/* Wake sleepers for a loop. Each thread wakes as many as the root of those that are missing, which wake the rest: so
+ * waking takes two steps, and none of them takes long. */
 static inline void plr_wake_for(thread_pool *pool, const loop_place *place)
 {
     const uint32_t state = __atomic_load_n(&place->state, __ATOMIC_SEQ_CST);
-    const int seats = (int)((state & PLR_SEATS) / PLR_ONE_SEAT);
+    const double seats = (state & PLR_SEATS) / PLR_ONE_SEAT;
     if (state & PLR_IS_OPEN)
-        plr_wake(pool, seats < PLR_WOKEN_BY_EACH ? seats : PLR_WOKEN_BY_EACH);
+        plr_wake(pool, (int)ceil(sqrt(seats)));
 }
 
 static inline int plr_can_be_joined(uint32_t state)
@@ -168,21 +170,14 @@ static inline void plr_sleep(thread_pool *pool, pool_thread *thread)
     }
     pthread_mutex_unlock(&thread->mutex);
     if (signalled > 0.0) {
-        const double waking = plr_nanoseconds() - signalled, before = plr_get(&pool->waking);
+        const double waking = 2.0 * (plr_nanoseconds() - signalled), before = plr_get(&pool->waking);
         plr_set(&pool->waking, before + 0.125 * ((waking < 4.0 * before ? waking : 4.0 * before) - before));
     }
 }
 
-typedef struct {
-    thread_pool *pool;
-    pool_thread *thread;
-} pool_start;
-
-static thread_pool *plr_pool_of_threads; /* set before the first thread is created */
-
 static inline void *plr_live(void *thread)
 {
-    thread_pool *pool = plr_pool_of_threads;
+    thread_pool *pool = ((pool_thread *)thread)->pool;
     for (;;) {
         const double idle_since = plr_nanoseconds();
         int found;
@@ -205,7 +200,6 @@ static inline int plr_possible_team(thread_pool *pool, int wanted)
     sigset_t all, before;
     pthread_t id;
     pthread_mutex_lock(&pool->growing);
-    plr_pool_of_threads = pool;
     sigfillset(&all); /* signals are for threads that Python knows */
     pthread_sigmask(SIG_SETMASK, &all, &before);
     if (pthread_attr_init(&attributes) == 0) {
@@ -213,6 +207,7 @@ static inline int plr_possible_team(thread_pool *pool, int wanted)
         pthread_attr_setstacksize(&attributes, PLR_POOL_STACK);
         for (n = pool->n_threads; n + 1 < wanted && n < PLR_POOL_THREADS; n++) {
             pool_thread *thread = pool->threads + n;
+            thread->pool = pool;
             pthread_mutex_init(&thread->mutex, NULL);
             pthread_cond_init(&thread->wake, NULL);
             if (pthread_create(&id, &attributes, plr_live, thread) != 0)
