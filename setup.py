@@ -272,7 +272,7 @@ class BuildKernels(build_ext):
         return self.try_compile(code, ["-Werror", *LEVEL_FLAGS[level]])
 
     def probe_openmp(self) -> tuple[list[str], list[str]]:
-        """Flags for OpenMP, or none where it is absent or unwanted: every loop then runs on one thread."""
+        """Flags for OpenMP, or none where it is absent or unwanted: its settings then have no effect."""
         if os.environ.get("PLRANK_FAST_OPENMP", "1") == "0":
             return [], []
         code = "#include <omp.h>\nint probe(void) { return omp_get_max_threads(); }\n"

@@ -22,7 +22,8 @@ def parallel_of(library: str) -> int:
     handle = getattr(sys.modules.get(LOADED_BY.get(library, "")), "_LIB", None)
     if library == "torch":
         handle = ctypes.CDLL(sys.modules["torch._C"].__file__)
-    return ctypes.cast(getattr(handle, "GOMP_parallel", None), ctypes.c_void_p).value or 0
+    parallel = getattr(handle, "GOMP_parallel", None)
+    return 0 if parallel is None else ctypes.cast(parallel, ctypes.c_void_p).value or 0
 
 
 @contextlib.contextmanager

@@ -139,3 +139,32 @@ def test_threads_have_no_memory_that_the_loader_allocates():
     modules = [*Path(plr.__file__).parent.rglob("*.so")]
     assert modules
     assert [module.name for module in modules if b"__tls_get_addr" in module.read_bytes()] == []
+
+
+def test_borrowed_threads():
+    """Loops on the threads of another OpenMP runtime have the same bits. Mutants: a seat that two threads have; the
+    address that was valid before not returned."""
+    pytest.importorskip("lightgbm")
+    assert run("""
+        import lightgbm
+        from plrank_fast._core.runtime.teams import borrow_team
+        from plrank_fast._shared.openmp import parallel_of, threads_of
+        with threads_of("lightgbm"):
+            print(parallel_of("lightgbm") != 0, [team(n) for n in (1, 2, 7)])
+            print(borrow_team(0) == parallel_of("lightgbm"))
+        print(borrow_team(0), parallel_of("catboost"))
+    """) == "True [1, 2, 7]\nTrue\n0 0\n"  # fmt: skip
+
+
+def test_callers_at_the_same_time():
+    """More Python threads than there are places for open loops. Mutant: a place that two have."""
+    assert run("""
+        results = []
+        callers = [threading.Thread(target=lambda: results.extend((gradient(3) == alone).all() for _ in range(20)))
+                   for _ in range(12)]
+        for caller in callers:
+            caller.start()
+        for caller in callers:
+            caller.join()
+        print(len(results), all(results))
+    """) == "240 True\n"  # fmt: skip

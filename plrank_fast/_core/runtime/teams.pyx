@@ -1,7 +1,7 @@
 """Parallel loops, and how many threads each of them has: the header ``team_size.h`` has the rule and what it learns.
 
-All parallel loops are those of this module, and its header ``thread_pool.h`` has the threads. What is learnt decides about
-speed alone: no result depends on the number of threads.
+All parallel loops are those of this module, and its header ``thread_pool.h`` has the threads. What is learnt decides
+about speed alone: no result depends on the number of threads.
 """
 
 from libc.stdint cimport int64_t, uintptr_t
