@@ -143,17 +143,21 @@ def test_threads_have_no_memory_that_the_loader_allocates():
 
 def test_borrowed_threads():
     """Loops on the threads of another OpenMP runtime have the same bits. Mutants: a seat that two threads have; the
-    address that was valid before not returned."""
+    address that was valid before not returned; another Python thread that has them too."""
     pytest.importorskip("lightgbm")
     assert run("""
-        import lightgbm
+        import lightgbm, os
         from plrank_fast._core.runtime.teams import borrow_team
         from plrank_fast._shared.openmp import parallel_of, threads_of
         with threads_of("lightgbm"):
             print(parallel_of("lightgbm") != 0, [team(n) for n in (1, 2, 7)])
-            print(borrow_team(0) == parallel_of("lightgbm"))
+            before = len(os.listdir("/proc/self/task"))
+            other = threading.Thread(target=team, args=(7,))
+            other.start()
+            other.join()
+            print(len(os.listdir("/proc/self/task")) - before <= 6, borrow_team(0) == parallel_of("lightgbm"))
         print(borrow_team(0), parallel_of("catboost"))
-    """) == "True [1, 2, 7]\nTrue\n0 0\n"  # fmt: skip
+    """) == "True [1, 2, 7]\nTrue True\n0 0\n"  # fmt: skip
 
 
 def test_callers_at_the_same_time():

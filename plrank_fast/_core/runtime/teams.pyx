@@ -33,6 +33,10 @@ cdef extern from "runtime/thread_pool.h" nogil:
     void plr_make_pool(thread_pool *pool)
     int plr_possible_team(thread_pool *pool, int wanted)
     void plr_run_team(thread_pool *pool, team_loop *loop, int size, bint together)
+    ctypedef struct borrowed_threads:
+        pass
+    uintptr_t plr_borrow(borrowed_threads *threads, uintptr_t parallel)
+    uintptr_t plr_borrowed(const borrowed_threads *threads)
     void plr_run_borrowed_team(uintptr_t parallel, team_loop *loop, int size)
 
 cdef extern from "runtime/atomics.h" nogil:
@@ -58,7 +62,7 @@ cdef extern from "runtime/team_size.h" nogil:
 
 cdef thread_pool POOL
 plr_make_pool(&POOL)
-cdef uintptr_t BORROWED = 0
+cdef borrowed_threads BORROWED
 cdef double SAVED = 0.0          # the time by which all loops together would have taken longer on one thread
 cdef team_sizes SIZES
 cdef team_record RECORD
@@ -70,17 +74,15 @@ cdef intp_t ITEMS_PER_RANGE = 4096
 
 cdef inline double pause_until(double now) noexcept nogil:
     """Return for how long the threads have had no work; borrowed ones had some of their own."""
-    return now - plr_get(&POOL.ended) if BORROWED == 0 else 0.0
+    return now - plr_get(&POOL.ended) if plr_borrowed(&BORROWED) == 0 else 0.0
 
 
 def borrow_team(uintptr_t parallel):
-    """Run loops on the threads of another OpenMP runtime, by the address of its ``GOMP_parallel``; 0: on our own.
+    """Run the caller's loops on the threads of another OpenMP runtime, by the address of its ``GOMP_parallel``.
 
-    Returns the address that was valid before.
+    0 stands for our own threads. Returns the address that was valid before.
     """
-    global BORROWED
-    before, BORROWED = BORROWED, parallel
-    return before
+    return plr_borrow(&BORROWED, parallel)
 
 
 cdef bint pays(uintptr_t kind, double ns) noexcept nogil:
@@ -115,7 +117,7 @@ cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil:
     cdef intp_t n_passes = loop.stop - loop.start
     cdef int size = most_threads(min(n_threads, loop.seats), n_passes)
     cdef bint may_have_team = size > 1 and TEAMS >= 0
-    cdef uintptr_t borrowed = BORROWED
+    cdef uintptr_t borrowed = plr_borrowed(&BORROWED)
     cdef double started = 0.0, ended, waking
     cdef expected_loop expected
     cdef team_loop shared

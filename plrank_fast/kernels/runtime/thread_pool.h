@@ -273,6 +273,26 @@ static inline void plr_run_team(thread_pool *pool, team_loop *loop, int size, in
 typedef void (*openmp_parallel)(void (*body)(void *), void *argument, unsigned n_threads, unsigned flags);
 
 typedef struct {
+    uintptr_t parallel; /* 0: none are borrowed */
+    pthread_t caller;   /* other threads would have to create a team of that runtime, which may end the process */
+} borrowed_threads;
+
+static inline uintptr_t plr_borrow(borrowed_threads *threads, uintptr_t parallel)
+{
+    const uintptr_t before = threads->parallel;
+    threads->caller = pthread_self();
+    __atomic_store_n(&threads->parallel, parallel, __ATOMIC_RELEASE);
+    return before;
+}
+
+/* Return the address of `GOMP_parallel` if the calling thread has borrowed threads, else 0. */
+static inline uintptr_t plr_borrowed(const borrowed_threads *threads)
+{
+    const uintptr_t parallel = __atomic_load_n(&threads->parallel, __ATOMIC_ACQUIRE);
+    return parallel != 0 && pthread_equal(pthread_self(), threads->caller) ? parallel : 0;
+}
+
+typedef struct {
     team_loop *loop;
     pthread_t caller;
 } borrowed_loop;
