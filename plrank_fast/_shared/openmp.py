@@ -1,6 +1,7 @@
-"""Loops on the threads of a library that calls ours.
+"""Loops run on the threads of the library that calls ours, if it has OpenMP.
 
-The threads of GCC's OpenMP spin for milliseconds after their last loop. Our own would share the processors with them.
+GCC's OpenMP lets its threads spin for milliseconds after their last loop. Threads of our own would have to share the
+processors with them. A runtime that cannot create a thread ends the process, so only the calling thread borrows.
 """
 
 from __future__ import annotations

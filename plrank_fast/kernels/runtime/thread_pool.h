@@ -1,4 +1,4 @@
-/* The threads of this process that share loops with those which begin them.
+/* A pool of threads, which share the loops that other threads of the process begin.
  *
  * A loop is open to every thread of the pool from when it begins until its last pass has been taken. The thread that
  * began it waits only for those that have joined it, so one that comes too late costs nothing. Threads without work
@@ -19,8 +19,8 @@
 #include "runtime/thread_team.h"
 
 #define PLR_POOL_THREADS 1024
-#define PLR_OPEN_LOOPS 8                   /* others that begin at the same time have one thread */
-#define PLR_POOL_STACK ((size_t)4 << 20)   /* of which the deepest kernel touches a fiftieth */
+#define PLR_OPEN_LOOPS 8                 /* A loop that begins while so many are open has one thread. */
+#define PLR_POOL_STACK ((size_t)4 << 20) /* The deepest kernel takes some 100 kB of it. */
 
 /* The state of a place: whether its loop is open, how many threads may still join, and how many have not left. */
 #define PLR_IS_OPEN ((uint32_t)1 << 31)
