@@ -18,7 +18,6 @@ A test that is evidence of several things stands where most of its file belongs.
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 
@@ -35,21 +34,10 @@ from verdict import Verdict
 # A shell ignores SIGINT for tests that it starts in the background, and every process that they start would inherit it.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
-OTHER_COSTS = os.environ.get("PLRANK_FAST_OTHER_COSTS") == "1"
-
 
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):  # of a process that shares the tests out, or runs them all
         config.pluginmanager.register(Verdict(config.pluginmanager))
-
-
-@pytest.fixture(scope="session")
-def real_data():
-    """Folder with the public data sets; PLRANK_FAST_DATA says where, if it is not beside the project."""
-    folder = Path(os.environ.get("PLRANK_FAST_DATA") or Path(__file__).resolve().parents[2] / "shared" / "data")
-    if not folder.is_dir():
-        pytest.skip(f"no real ranking data in {folder}")
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +69,7 @@ def on_team(monkeypatch, costs):
         runtime_variables.team_that_ran()
         result = call(*arguments, n_threads=n_threads, **options)
         size, _ = runtime_variables.team_that_ran()
-        assert OTHER_COSTS or size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
+        assert runtime_variables.OTHER_COSTS or size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
         return result
 
     return run

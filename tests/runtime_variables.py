@@ -5,8 +5,11 @@ kept for the next call.
 """
 
 import ctypes
+import os
 
 from plrank_fast._core.runtime import teams, threads
+
+OTHER_COSTS = os.environ.get("PLRANK_FAST_OTHER_COSTS") == "1"  # than those that ship: `make matrix` compiles them
 
 _name = ctypes.pythonapi.PyCapsule_GetName
 _name.argtypes, _name.restype = [ctypes.py_object], ctypes.c_char_p

@@ -21,38 +21,40 @@ LEAST_DERIVATIVE = 1e-295  # its digits are those of a normal number, ten of the
 MOST_LIKELY = 690.0  # log-odds, beyond which derivatives are no normal numbers
 
 
-def log_integrand(time: np.ndarray, log_odds: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Logarithm of the integrand at ln t, and for each document w t and its share x / (exp(x) - 1)."""
+def log_integrand(
+    time: np.ndarray, log_odds: np.ndarray, counts: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Logarithm of the integrand at ln t, and for each log-odds w t and the share x / (exp(x) - 1) of a document."""
     log_x = log_odds[:, np.newaxis] + time
     x = np.exp(np.clip(log_x, -11_000, 9))  # e to the minus e^9 is 0 beside 1, and a number
     arrived = np.where(log_x < -40, log_x, np.log(-np.expm1(-x)))
     share = x / np.expm1(x)
-    return time - np.exp(time) + arrived.sum(axis=0), x, share
+    return time - np.exp(time) + counts @ arrived, x, share
 
 
-def times(log_odds: np.ndarray, *, finer: bool, derived: bool = False) -> np.ndarray:
+def times(log_odds: np.ndarray, counts: np.ndarray, *, finer: bool, derived: bool = False) -> np.ndarray:
     """Equal steps over all times at which the integrand, or its product with all shares together, is something."""
-    lightest = log_odds[[log_odds.argmin()]]
+    every, lightest = (log_odds, counts), (log_odds[:1], np.ones(1))
 
-    def height(time: float, of: np.ndarray) -> float:
-        log_h, _, share = log_integrand(np.array([time], np.longdouble), of)
-        return float(log_h[0] + (np.log(share.sum()) if derived else 0))
+    def height(time: float, of: tuple[np.ndarray, np.ndarray] = every) -> float:
+        log_h, _, share = log_integrand(np.array([time], np.longdouble), *of)
+        return float(log_h[0] + (np.log(of[1] @ share)[0] if derived else 0))
 
-    first = -float(lightest[0]) if derived else 0.0
-    low, high = first - 5.0, first + float(np.log1p(log_odds.size))  # the mode of the lightest item's derivative
+    first = -float(log_odds[0]) if derived else 0.0
+    low, high = first - 5.0, first + float(np.log1p(counts.sum()))  # the mode of the lightest item's derivative
     while high - low > 1e-3:
         third = (high - low) / 3
-        left, right = (height(one, lightest if derived else log_odds) for one in (low + third, high - third))
+        left, right = (height(one, lightest if derived else every) for one in (low + third, high - third))
         low, high = (low + third, high) if left < right else (low, high - third)
-    mode, top = low, height(low, log_odds)
+    mode, top = low, height(low)
     ends = []
     for sign in (-1, 1):
         near, far = 0.0, 1.0
-        while height(mode + sign * far, log_odds) > top - NOTHING:
+        while height(mode + sign * far) > top - NOTHING:
             near, far = far, 2 * far
         while far - near > 1e-2 * far:
             middle = (near + far) / 2
-            near, far = (middle, far) if height(mode + sign * middle, log_odds) > top - NOTHING else (near, middle)
+            near, far = (middle, far) if height(mode + sign * middle) > top - NOTHING else (near, middle)
         ends.append(mode + sign * far)
     step = min(STEP, (ends[1] - ends[0]) / 250) / (2 if finer else 1)
     return np.arange(ends[0], ends[1], step).astype(np.longdouble)
@@ -61,19 +63,20 @@ def times(log_odds: np.ndarray, *, finer: bool, derived: bool = False) -> np.nda
 def bucket(log_odds: np.ndarray, *, finer: bool) -> tuple[np.longdouble, np.ndarray, np.ndarray, np.longdouble]:
     """ln P that all these come before others of total weight 1, its gradient and the diagonal of its Hessian, and the
     second derivative by a constant in all of them. If P is nearly 1, derivatives come from earlier times than P."""
-    time = times(log_odds, finer=finer)
-    logs, x, share = log_integrand(time, log_odds)
+    log_odds, of_document, counts = np.unique(log_odds, return_inverse=True, return_counts=True)
+    time = times(log_odds, counts, finer=finer)
+    logs, x, share = log_integrand(time, log_odds, counts)
     top = logs.max()
     total = np.exp(logs - top).sum() * (time[1] - time[0])
-    if log_odds.min() > 0:
-        time = times(log_odds, finer=finer, derived=True)
-        logs, x, share = log_integrand(time, log_odds)
+    if log_odds[0] > 0:
+        time = times(log_odds, counts, finer=finer, derived=True)
+        logs, x, share = log_integrand(time, log_odds, counts)
     weights = np.exp(logs - top) * (time[1] - time[0]) / total
     first = share @ weights
     second = (share * (1 - x)) @ weights - first**2
-    sums = share.sum(axis=0)
-    together = (sums**2 + (share * (1 - x - share)).sum(axis=0)) @ weights - first.sum() ** 2
-    return np.log(total) + top, first, second, together
+    sums = counts @ share
+    together = (sums**2 + counts @ (share * (1 - x - share))) @ weights - (counts @ first) ** 2
+    return np.log(total) + top, first[of_document], second[of_document], together
 
 
 def ties(problem: Problem, *, finer: bool = False) -> Ratios:

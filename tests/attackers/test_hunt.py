@@ -35,7 +35,7 @@ def relatively_wrong(call, factor, place=0):
 
 
 class TestHunt:
-    @pytest.mark.parametrize(("attacks", "rounds"), [(OF_RANKINGS, 2), (OF_LABELS_AND_LOGS, 1)])
+    @pytest.mark.parametrize(("attacks", "rounds"), [(OF_RANKINGS, 1), (OF_LABELS_AND_LOGS, 1)])
     def test_seeded(self, attacks, rounds, capsys):
         """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
         hunt = Hunt(0, most_cost=3e5, attacks=attacks, rounds=rounds)

@@ -78,22 +78,6 @@ def test_calls_are_timed_in_turn():
 QUICK = ["bench", "--shapes", "yahoo", "--methods", "pl_rank_cmc", "--cutoffs", "2", "7", "100", "--queries", "4"]
 
 
-def test_bar_and_hint(capsys, monkeypatch):
-    """A bar with a total in 80 columns, and how to get a picture. Mutants: no total; width of the terminal; the hint
-    left out, or given where there is a picture."""
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("plrank_fast._shared.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
-    clock = iter(range(10**9))
-    monkeypatch.setattr("tqdm.std.time", lambda: float(next(clock)))  # every step is shown
-    assert main([*QUICK, "--seconds", "0"]) == 0
-    out, err = capsys.readouterr()
-    assert "--picture" in out
-    lines = [line.rstrip() for line in err.split("\r") if line.strip()]
-    assert max(map(len, lines)) <= 80
-    for n in range(1, 4):
-        assert any(re.match(rf"{n}/3 cells \|[^|]{{10,}}\| \d.* times$", line) for line in lines), (n, lines)
-
-
 def test_interrupted(capsys, monkeypatch):
     """Exit status 130, with the table of what there is. Mutants: status 0; a table of nothing."""
     calls = iter(range(10**9))

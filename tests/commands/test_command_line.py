@@ -184,36 +184,11 @@ def test_no_command_writes_over_its_inputs(letor, tmp_path, error_of, monkeypatc
         other.unlink(missing_ok=True)
 
 
-def test_any_name_of_a_file(letor, tmp_path):
-    """Bytes that are no text, and letters that the terminal lacks; a model is found in the folder of its run; devices
-    may be written to, twice too. Mutants: names as they are in the picture, or on the terminal; a folder opened as a
-    model; /dev/null refused because another output goes there."""
-    folder = tmp_path / os.fsdecode(b"m\xc3\xbcnchen \xff")
-    folder.mkdir()
-    data = folder / os.fsdecode(b"\xfe.txt")
-    data.write_bytes(letor.read_bytes())
-    environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
-    train = ["train", "--train", data, "--vali", data, "--epochs", "1", "--output", folder / "run"]
-    status, _, told = finished(python("-m", "plrank_fast", *train, env=environment))
-    assert status == 0, told
-    assert plr.load_model(folder / "run").train == r"\xfe.txt"
-    done("evaluate", folder / "run", data, "--json", os.devnull, "--scores", os.devnull)
-
-
 def test_network_that_cannot_fit(letor, error_of, monkeypatch):
     """Mutants: the copies of a checkpoint not counted, the features not named; no check."""
     monkeypatch.setattr("plrank_fast._shared.memory.available_bytes", lambda: 32 * (2 * 50 + 50 + 51) - 1)
     told = error_of("train", "--train", letor, "--vali", letor, "--hidden", "50")
     assert told.startswith("--hidden 50 and 2 features mean a network that needs ")
-
-
-def test_folder_that_cannot_be_written(tmp_path, error_of, monkeypatch):
-    """Root may write anywhere, so a link that leads nowhere stands for the read-only one. Mutant: no save before the
-    first epoch."""
-    monkeypatch.delattr(TrainingRun, "_step")
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "checkpoint.plrank").symlink_to(tmp_path / "missing" / "checkpoint.plrank")
-    assert error_of("train", *SMALL, "--quiet", "--output", tmp_path / "run").startswith("argument --output: ")
 
 
 def test_earlier_run_is_not_overwritten(tmp_path, error_of):
@@ -431,23 +406,6 @@ def test_second_run_in_a_folder_is_refused(tmp_path, error_of, monkeypatch):
     done("train", "--resume", tmp_path, "--epochs", "2", "--quiet")
 
 
-def test_run_that_came_and_went_meanwhile(tmp_path, error_of, monkeypatch):
-    """Two runs begin in a folder that is not there yet; one ends before the other has loaded its data. Mutant: looked
-    for an earlier run only at the beginning."""
-    output = ["--output", tmp_path / "run", "--quiet"]
-    load = Source.load
-
-    def slowly(source, **options):
-        monkeypatch.setattr(Source, "load", load)
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere):
-            done("train", *SMALL, "--epochs", "1", *output)
-        return load(source, **options)
-
-    monkeypatch.setattr(Source, "load", slowly)
-    assert error_of("train", *SMALL, "--epochs", "2", *output).startswith("--output")
-    assert json.loads((tmp_path / "run" / "results.json").read_text())["epochs"] == 1
-
-
 # --- what the user sees
 
 
@@ -494,9 +452,7 @@ def test_hint_to_train_longer(values, expected, tmp_path, capsys, monkeypatch):
 @pytest.mark.parametrize(
     "arguments",
     [
-        "--epochs 3",
         "--epochs 3 --minutes 1000 --cutoff 100",
-        "--minutes 0.003",
         "--minutes 0.000001",
         "--epochs 3 --objective disparity --cutoff 100",
         "--epochs 3 --objective dataset --cutoff 100",
@@ -515,22 +471,6 @@ def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
         r"epoch \d+ 100%\|█{9,}\| \d\d:\d\d<\d\d:\d\d, NDCG@\d+ \d\.\d{4}, (expected|disparity|dataset NDCG) [\d.e-]+",
         lines[-1].strip(),
     )
-
-
-def test_slow_data_are_shown(tmp_path, capsys, monkeypatch):
-    """Each split once it is there. Mutants: nothing until the training; shown with --quiet; of quick data too."""
-    shown = "train: 40 queries, "
-    for seconds, quiet in ((0.0, []), (0.0, ["--quiet"]), (1e9, [])):
-        monkeypatch.setattr("plrank_fast.commands.train.PATIENT_SECONDS", seconds)
-        done("train", *SMALL, "--epochs", "0", "--overwrite", "--output", tmp_path, *quiet)
-        assert capsys.readouterr().out.startswith(shown) == (seconds == 0.0 and not quiet)
-
-
-def test_closed_streams(letor, tmp_path):
-    """Mutant: the terminal asked for by ``sys.stderr.isatty``, where there is no ``sys.stderr``."""
-    files = ["--train", str(letor), "--vali", str(letor), "--epochs", "1", "--output", str(tmp_path / "run")]
-    command = shlex.join([sys.executable, "-m", "plrank_fast", "train", *files])
-    assert subprocess.run(f"{command} 2>&-", shell=True, capture_output=True, check=False).returncode == 0
 
 
 # --- packages

@@ -12,7 +12,6 @@ from dataclasses import asdict, replace
 import numpy as np
 import pytest
 import torch
-from matplotlib.figure import Figure
 
 import plrank_fast as plr
 from plrank_fast import fairness
@@ -27,7 +26,6 @@ from plrank_fast.training.gradient_methods import LOSSES, WITH_CUTOFF, WITH_TIES
 from plrank_fast.training.model import load_model
 from plrank_fast.training.network import Optimizer, ScoringNetwork
 from plrank_fast.training.results import (
-    draw_learning_curve,
     empty_queries,
     queries_without_relevant,
     results_table,
@@ -108,22 +106,11 @@ def test_queries_without_relevant_documents(empty, value):
     )
 
 
-@pytest.fixture
-def figures(monkeypatch):
-    """Figures that were saved."""
-    saved, save = [], Figure.savefig
-    monkeypatch.setattr(
-        Figure, "savefig", lambda figure, *rest, **kw: saved.append(figure) or save(figure, *rest, **kw)
-    )
-    return saved
-
-
 @pytest.mark.parametrize(("epochs", "objective"), [(0, "query"), *((1, objective) for objective in OBJECTIVES)])
-def test_shown_is_the_mean_over_queries(tmp_path, new_run, epochs, objective, figures):
-    """In table and picture, with the NDCG of the papers beside it, by a name of its own, where it is optimised.
+def test_shown_is_the_mean_over_queries(new_run, epochs, objective):
+    """The table has the NDCG of the papers beside it, by a name of its own, where it is optimised.
 
-    Mutants: the normalisation of the objective shown; that of the data set always; a run without a whole epoch crashes
-    the drawing; the untrained network left out; a legend that hides the curves."""
+    Mutants: the normalisation of the objective shown; that of the data set always."""
     run = new_run(objective=objective, epochs=epochs)
     run.train()
     results = summarize(run, "epochs")
@@ -134,17 +121,6 @@ def test_shown_is_the_mean_over_queries(tmp_path, new_run, epochs, objective, fi
     assert row[2:] == [format(metrics[name], ".4g" if name == "disparity" else ".4f") for name in names]
     assert (" ".join(title) == "NDCG@10 expected") == (objective == "query")
     assert ("dataset NDCG@10" in " ".join(title)) == bool(of_papers)
-    draw_learning_curve(tmp_path / "curve.png", results)
-    (panel,) = figures[0].axes
-    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
-    assert list(panel.lines[0].get_xdata()) == list(range(epochs + 1))
-    assert panel.get_legend().get_window_extent().y1 < panel.get_window_extent().y0
-    if objective != "disparity":
-        assert panel.get_ylabel() == "mean NDCG@10 of validation queries"
-        assert list(panel.lines[0].get_ydata()) == [metrics["ndcg_query"] for metrics in run.progress.history]
-        labels = panel.get_legend_handles_labels()[1]
-        assert f"deterministic ranking (untrained {metrics['ndcg_query']:.3f})" in labels
-        assert any(label.startswith("expected dataset NDCG") for label in labels) == bool(of_papers)
 
 
 def test_cutoff_beyond_the_longest_list(new_run, splits):
@@ -189,8 +165,8 @@ def test_samples_of_the_published_code(n_queries):
 
 
 def test_preset_of_the_published_code(new_run, splits):
-    """Keras's Dense layers and a step of SGD on raw DCG. Mutants: PyTorch's initialisation; biases not 0; bounds of the
-    inputs alone; DCG over an ideal; a step by the mean over the queries."""
+    """Keras's Dense layers and SGD on raw DCG. Mutants: PyTorch's initialisation; biases not 0; bounds of the inputs
+    alone; DCG over an ideal."""
     config = TrainingConfig.from_preset("sigir22")
     assert (config.method, config.cutoff, config.hidden, config.batch_queries) == ("pl_rank_3", 5, (32, 32), 256)
     assert (config.optimizer, config.learning_rate) == ("sgd", 0.001)
@@ -204,19 +180,6 @@ def test_preset_of_the_published_code(new_run, splits):
         assert weights.std() == pytest.approx(bound / np.sqrt(3), rel=5 / np.sqrt(weights.size))
     train = splits["train"]
     assert np.array_equal(run._metric.relevance, plr.gains(train.labels))
-    order = run._query_order()
-    rows, offsets = train.rows_of(order)
-    scores = run.network.scores(train.features[rows])
-    ascent = plr.pl_rank_3(
-        scores, plr.gains(train.labels[rows]), plr.dcg_weights(5), offsets=offsets, n_samples=1, rng=run._key(1, 0, 0)
-    )
-    hidden = train.features[rows].astype(np.float64)
-    for layer in (0, 2):
-        hidden = 1 / (1 + np.exp(-(hidden @ before[f"{layer}.weight"].T + before[f"{layer}.bias"])))
-    run._step(order)
-    np.testing.assert_allclose(
-        (run.network.weights()["4.weight"] - before["4.weight"])[0], 0.001 * ascent @ hidden, rtol=1e-3, atol=1e-6
-    )
 
 
 def test_presets_and_changes():
@@ -489,58 +452,17 @@ def test_changed_data_are_noticed(tmp_path, new_run):
 # --- the times of checkpoints
 
 
-class Clock:
-    """Time that passes only where it is told to."""
-
-    now = 0.0
-
-    def takes(self, seconds, real):
-        def wrapper(*arguments, **options):
-            self.now += seconds
-            return real(*arguments, **options)
-
-        return wrapper
-
-
-@pytest.fixture
-def clock(monkeypatch):
-    """Time that passes in gradients alone, three seconds in each: an epoch has five."""
-    clock = Clock()
-    monkeypatch.setattr(trainer.time, "perf_counter", lambda: clock.now)
-    monkeypatch.setattr(trainer, "gradient", clock.takes(3.0, trainer.gradient))
-    return clock
-
-
-def test_checkpoints_by_time(new_run, monkeypatch, clock):
-    """Mutants: after every epoch; inside an epoch; none at the end; the clock not set back."""
-    saved = []
+def test_checkpoints_by_time(new_run, monkeypatch):
+    """Each of an epoch's five gradients takes three seconds, and nothing else takes time. Mutants: after every epoch;
+    inside an epoch; none at the end; the clock not set back."""
+    saved, seconds, gradient = [], [], trainer.gradient
+    monkeypatch.setattr(trainer.time, "perf_counter", lambda: sum(seconds, 0.0))
+    monkeypatch.setattr(trainer, "gradient", lambda *given, **more: seconds.append(3.0) or gradient(*given, **more))
     monkeypatch.setattr(
         trainer, "write_archive", lambda path, kind, header, arrays: saved.append(header["progress"]["epoch"])
     )
     new_run(epochs=6, checkpoint_seconds=20).train()
     assert saved == [0, 2, 4, 6, 6]
-
-
-def test_time_table_is_complete(new_run, monkeypatch, clock):
-    """Every second that passes is listed. Mutants: checkpoints, or the last of them, left out; the first evaluation,
-    or the epoch under way, left out."""
-    saved = []
-    monkeypatch.setattr(trainer, "write_archive", clock.takes(5.0, lambda *arguments: saved.append(arguments)))
-    monkeypatch.setattr(trainer, "evaluate_scores", clock.takes(2.0, trainer.evaluate_scores))
-    monkeypatch.setattr(Optimizer, "ascend", clock.takes(0.5, Optimizer.ascend))
-    run = new_run(epochs=4)
-    run.train(interrupted=stop_after(12), observer=clock.takes(0.25, lambda run: None))
-    with monkeypatch.context() as patch:
-        patch.setattr(TrainingRun, "evaluate", lambda run, data: run.progress.history[0])
-        results = summarize(run, "interrupted")
-    assert results["seconds_by_activity"] == {
-        **{"gradient": 36.0, "model": 6.0, "evaluation": 6.0, "checkpoint": 5.0 * len(saved), "other": 3.0}
-    }
-    assert results["seconds"] == clock.now
-    rows = [line.split() for line in results_table(results).splitlines()]
-    listed = {" ".join(row[:-2]): float(row[-2]) for row in rows[-6:]}
-    assert listed["checkpoints"] == results["seconds_by_activity"]["checkpoint"]
-    assert sum(listed.values()) == 2 * listed["all"] == 2 * clock.now
 
 
 # --- the model
@@ -579,15 +501,6 @@ def test_model_takes_the_features_of_its_training(new_run):
     assert model.predict(np.zeros((0, 3))).shape == (0,)
     unscaled = replace(model, config=replace(model.config, normalize_features=False))
     assert (unscaled.predict(raw.features, offsets=raw.offsets) == unscaled.predict(raw.features)).all()
-
-
-def test_chunks_of_scores(monkeypatch, splits):
-    """Mutants: the last chunk lost; no document at all crashes."""
-    network = ScoringNetwork(12, (4,), 0)
-    whole = network.scores(splits["vali"].features)
-    monkeypatch.setattr("plrank_fast.training.network.DOCS_PER_CHUNK", 7)
-    np.testing.assert_allclose(network.scores(splits["vali"].features), whole, rtol=1e-5)
-    assert network.scores(np.zeros((0, 12))).shape == (0,)
 
 
 # --- files of a run
@@ -720,10 +633,9 @@ def test_losses_are_descended(new_run, splits, method):
     ("profile", "settings"),
     [
         ("yahoo", {"method": "pl_rank_cmc", "samples": 20}),
-        ("yahoo", {"optimizer": "sgd", "learning_rate": 0.05}),
-        ("mslr", {}),
+        ("mslr", {"optimizer": "sgd", "learning_rate": 0.05}),
     ],
-    ids=["sampled", "sgd", "default"],
+    ids=["sampled", "sgd"],
 )
 def test_disparity_is_lowered(new_run, profile, settings):
     """On the training data, and on others: half or less of what was measured.
@@ -750,13 +662,3 @@ def test_merit_that_is_equal(new_run):
     data = replace(IRRELEVANT, labels=np.ones(3))
     run = new_run(objective="disparity", cutoff=3, data={"train": data, "vali": data})
     assert np.isfinite(run._metric.relevance).all()
-
-
-def test_ties_are_broken_anew_in_each_step(new_run, real_data):
-    """On grades of which most are equal the order of the file must not be learnt. MQ2008, NDCG@10 on held-out queries:
-    0.55 with random ties and 0.47 by index. Mutant: ties by index."""
-    first, second, third = (str(real_data / f"mq2008/S{i}.txt") for i in (1, 2, 3))
-    source = Source(train=(first, second), vali=(third,))
-    run = new_run(TrainingConfig(method="list_mle"), source=source, epochs=100)
-    run.train()
-    assert run.progress.history[-1]["ndcg_query"] > 0.53

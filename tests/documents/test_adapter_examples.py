@@ -4,10 +4,7 @@ import runpy
 import sys
 from pathlib import Path
 
-import numpy as np
 import pytest
-
-import plrank_fast as plr
 
 FOLDER = Path(__file__).parents[2] / "examples" / "adapters"
 
@@ -59,18 +56,6 @@ def test_preference_optimisation():
     before, after = main_of("preference_optimisation.py", "torch")
     assert before == 0.0
     assert after > 0.9
-
-
-@pytest.mark.usefixtures("one_torch_thread")
-def test_preferences_between_two_answers_are_those_of_dpo():
-    """Mutant: the ranking of the worse answer."""
-    torch = pytest.importorskip("torch", reason="torch is not installed")
-    ratios = torch.linspace(-3.0, 3.0, 10, dtype=torch.float64, requires_grad=True)
-    values, gradient = plr.losses.list_mle(ratios.detach(), [1, 0] * 5, offsets=range(0, 11, 2))
-    loss = -torch.nn.functional.logsigmoid(ratios[::2] - ratios[1::2])
-    loss.sum().backward()
-    np.testing.assert_allclose(values, loss.detach(), rtol=1e-12)
-    np.testing.assert_allclose(gradient, ratios.grad, rtol=1e-12)
 
 
 @pytest.mark.usefixtures("one_torch_thread")

@@ -43,19 +43,6 @@ def test_other_contents_are_refused(tmp_path, monkeypatch):
     assert not list((tmp_path / "vendor").iterdir())
 
 
-def test_unknown_script_is_named(tmp_path, monkeypatch):
-    """A newer asv may load others. Mutant: left as it is."""
-    with pytest.raises(SystemExit, match=r"new\.js"):
-        published(PAGE.replace("jquery-3.3.1.min.js", "new.js"), tmp_path, monkeypatch)
-
-
-def test_without_results(tmp_path, monkeypatch):
-    """The command to run first is named. Mutant: asv's own message."""
-    monkeypatch.setitem(DASHBOARD["main"].__globals__, "RESULTS", tmp_path)
-    with pytest.raises(SystemExit, match="run `make bench` first"):
-        DASHBOARD["main"]([str(tmp_path / "site")])
-
-
 def test_cost_of_an_epoch_is_time_of_the_processor(monkeypatch):
     """docs/benchmarks.md says so: on a busy machine the calls' time by the clock was five times as long. Mutant: the
     clock, whose seconds are of no use here."""

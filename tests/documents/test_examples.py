@@ -63,17 +63,6 @@ def test_every_public_name_is_documented(name):
             )
 
 
-@pytest.mark.parametrize("name", [name for name in MODULES if "._" not in name])
-def test_every_parameter_is_filled_in(name):
-    """Mutants: a function that is not decorated; the entries of a method without its indentation."""
-    module = pytest.importorskip(name, exc_type=ImportError) if name != "plrank_fast.__main__" else plr
-    holders = [module, *filter(inspect.isclass, vars(module).values())]
-    for holder in holders:
-        for text in map(inspect.getdoc, [holder, *vars(holder).values()]):
-            assert not re.search(r"^ *\{[a-z_, \n]+\}$", text or "", re.MULTILINE)
-            assert not re.search(r"^ +Parameters$", text or "", re.MULTILINE)
-
-
 def test_help_greets_a_user():
     """``help(plrank_fast)`` lists all public names and no private module.
 

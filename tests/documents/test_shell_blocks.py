@@ -1,8 +1,9 @@
 """Every shell block of the documents runs, in the order in which it stands, as somebody would type it.
 
 The commands are those of the documents to the letter. Four programs are stood in for, since a test can neither
-install packages nor run itself: ``python`` is the one that runs the tests; ``torchrun`` starts the processes, as any
-launcher would (``test_ranks.py`` starts the real one, which costs another import of PyTorch); ``pip`` does nothing;
+install packages nor run itself: ``python`` is the one that runs the tests, and measures as briefly as it can;
+``torchrun`` starts the processes, as any launcher would (``test_ranks.py`` starts the real one, which costs another
+import of PyTorch); ``pip`` does nothing;
 ``make`` looks whether the target exists and runs, of what it would do, the training, on fewer queries. A block that
 begins with ``# not run in the tests:`` and a reason is only checked for its syntax.
 """
@@ -26,6 +27,7 @@ NOT_RUN = re.compile(r"# not run in the tests: \w+")
 SHELLS = ("sh", "bash", "shell", "console")
 
 PYTHON = f"""#!/bin/sh
+case "$*" in *"plrank_fast bench"*) set -- "$@" --seconds 0 ;; esac
 exec {shlex.quote(sys.executable)} "$@"
 """
 TORCHRUN = f"""#!{sys.executable}

@@ -4,7 +4,6 @@ Building it takes longer than a test may. What goes wrong without a warning of S
 """
 
 import inspect
-import json
 import re
 import runpy
 import sys
@@ -147,27 +146,3 @@ def test_gallery(script, monkeypatch, tmp_path):
         pyplot.savefig(tmp_path / "picture.svg")
     finally:
         pyplot.close("all")
-
-
-def test_title_is_the_first_text_of_a_gallery_script():
-    """sphinx-gallery takes it for the page's title. Mutant: a docstring without an underlined first line."""
-    for script in (DOCS / "gallery").glob("*.py"):
-        title, line, *_ = inspect.cleandoc(re.match(r'r?"""(.*?)"""', script.read_text(), re.DOTALL)[1]).splitlines()
-        assert set(line) == {"="}
-        assert len(line) == len(title)
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of the extensions that conf.py imports
-def test_version_switcher(tmp_path, monkeypatch):
-    """Mutants: the address without the version; another version preferred; no list written."""
-    pytest.importorskip("sphinx")
-    monkeypatch.setenv("SITE_ADDRESS", "https://example.org/docs")
-    monkeypatch.chdir(DOCS)
-    conf = runpy.run_path(str(DOCS / "conf.py"))
-    version = plr.__version__
-    conf["write_versions"](type("App", (), {"outdir": tmp_path}), None)
-    [newest, *others] = json.loads((tmp_path / "versions.json").read_text())
-    assert newest == {"version": version, "url": f"https://example.org/docs/{version}/", "preferred": True}
-    assert not any(each["preferred"] for each in others)
-    assert conf["html_theme_options"]["switcher"]["version_match"] == version
-    assert conf["html_theme_options"]["switcher"]["json_url"] == "https://example.org/docs/versions.json"

@@ -125,18 +125,6 @@ class TestBound:
 
 
 class TestKnownValues:
-    def test_one_relevant_document(self):
-        """Average precision is then the reciprocal rank, a sum over ranks. Mutant: rank weights over R + 1."""
-        rng = np.random.default_rng(1)
-        for n_docs, cutoff in [(2, 1), (7, 3), (30, 30), (400, 10)]:
-            scores, relevance = rng.normal(size=n_docs), np.eye(n_docs)[n_docs // 2]
-            weights = 1.0 / np.arange(1.0, cutoff + 1.0)
-            value, gradient = plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-9, gradient=True)
-            options = {"method": "exact", "rtol": 1e-9}
-            best = plr.value_and_gradient(scores, relevance, weights, **options)
-            np.testing.assert_allclose(value, best[0], rtol=0, atol=2e-9)
-            np.testing.assert_allclose(gradient, best[1], rtol=0, atol=2e-9 * np.linalg.norm(best[1]))
-
     def test_all_or_none_relevant(self):
         """Mutants: the integral of a metric that all rankings share; ``empty`` left out."""
         scores = np.random.default_rng(2).normal(size=9)
@@ -147,12 +135,6 @@ class TestKnownValues:
         value, gradient = plr.expected_average_precision(scores, np.zeros(9), empty=0.25, gradient=True)
         assert value == 0.25
         assert not gradient.any()
-
-    def test_all_but_one(self):
-        """One of two documents counts, the only one that is placed: its probability to be first."""
-        scores = np.array([0.3, -0.4])
-        value = plr.expected_average_precision(scores, [1.0, 0.0], 1, rtol=1e-10)[0]
-        assert value == pytest.approx(1 / (1 + np.exp(-0.7)), abs=1e-10)
 
     @pytest.mark.parametrize("noise", [0.0, 1.0])
     def test_scores_far_apart(self, noise):
@@ -171,18 +153,6 @@ class TestKnownValues:
 
 
 class TestInvariants:
-    def test_sum_and_shift(self):
-        """The entries sum to 0, a constant added to all scores changes nothing, and relevant documents are to rise."""
-        rng = np.random.default_rng(4)
-        for n_docs, cutoff in [(5, 3), (30, 30), (300, 10), (3000, 5)]:
-            scores, relevance = rng.normal(size=n_docs), (rng.random(n_docs) < 0.2) * 1.0
-            relevance[0] = 1.0
-            _, gradient = plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-9, gradient=True)
-            assert abs(gradient.sum()) <= 1e-9 * np.linalg.norm(gradient) * np.sqrt(n_docs)
-            moved = plr.expected_average_precision(scores + 1e3, relevance, cutoff, rtol=1e-9, gradient=True)[1]
-            np.testing.assert_allclose(moved, gradient, rtol=0, atol=1e-9)
-            assert gradient[relevance > 0].sum() > 0
-
     def test_relevance_counts_by_its_sign(self):
         """Mutant: relevance as it is, in place of 0 and 1."""
         rng = np.random.default_rng(5)

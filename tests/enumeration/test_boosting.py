@@ -170,19 +170,6 @@ def test_noise_is_fresh_each_round_and_a_round_repeats(method):
     assert not np.allclose(other.derivatives(SCORES, LABELS, OFFSETS)[0], rounds[0])
 
 
-@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3"])
-@pytest.mark.parametrize("curvature", ["gradient", "hessian"])
-def test_same_bits_for_any_number_of_threads(method, curvature, on_team):
-    """Mutant: ``n_threads`` not passed on."""
-
-    def bits(n_threads):
-        objective = BoostingObjective(method=method, curvature=curvature, n_threads=n_threads)
-        return np.array(objective.derivatives(SCORES, LABELS, OFFSETS)).tobytes()
-
-    queries = OFFSETS.size - 1
-    assert bits(1) == on_team(2, bits, team=min(2, queries)) == on_team(7, bits, team=min(7, queries))
-
-
 class TestRounds:
     """The objective counts rounds when nobody says which one it is."""
 
@@ -242,16 +229,6 @@ class TestRounds:
         np.testing.assert_array_equal(self.noise(objective, SCORES * 2), self.noise(other, SCORES * 2))
 
 
-def test_texts_are_short():
-    """Mutants: defaults shown; no cutoff where it is the default; rank weights entry by entry."""
-    assert repr(BoostingObjective()) == "BoostingObjective(cutoff=10)"
-    assert (
-        repr(BoostingObjective(cutoff=3, seed=7, method="cmc")) == "BoostingObjective(cutoff=3, method='cmc', seed=7)"
-    )
-    assert repr(BoostingObjective(rank_weights=np.ones(99))) == "BoostingObjective(rank_weights=<99 ranks>)"
-    assert repr(RankingMetric(expected=True)) == "RankingMetric(cutoff=10, expected=True)"
-
-
 def test_data_set_is_prepared_once(monkeypatch):
     """And again when labels change under it. Mutants: prepared each round; the old gains kept."""
     calls, gains = [], boosting.gains_of_labels
@@ -275,11 +252,6 @@ def test_nothing_to_learn(labels, curvature):
         gradient, second = BoostingObjective(curvature=curvature).derivatives(SCORES, labels, OFFSETS)
     assert (gradient == 0).all()
     assert (second > 0).all()
-
-
-def test_no_documents():
-    gradient, curvature = BoostingObjective().derivatives([], [], [0])
-    assert gradient.shape == curvature.shape == (0,)
 
 
 @pytest.mark.parametrize(

@@ -49,9 +49,9 @@ class TestReferences:
                     np.testing.assert_allclose(ours, theirs, rtol=0, atol=2e-14)
 
     @pytest.mark.parametrize("kind", KINDS_OF_STOP)
-    def test_normal_noise_by_differences_and_by_sampling(self, kind):
+    def test_normal_noise_by_differences(self, kind):
         scores, relevance, weights, stop = problem_of(kind, 4, 3)
-        value, gradient, hessian = reference.exact_normal_by_trapezoid(scores, relevance, weights, stop=stop)
+        _, gradient, hessian = reference.exact_normal_by_trapezoid(scores, relevance, weights, stop=stop)
         for j, step in enumerate(1e-5 * np.eye(4)):
             above, below = (
                 reference.exact_normal_by_trapezoid(moved, relevance, weights, stop=stop)
@@ -59,12 +59,6 @@ class TestReferences:
             )
             assert abs((above[0] - below[0]) / 2e-5 - gradient[j]) < 1e-9
             assert abs((above[1][j] - below[1][j]) / 2e-5 - hessian[j]) < 1e-9
-        rng = np.random.default_rng(0)
-        rankings = np.argsort(-(scores + rng.normal(size=(200_000, 4))), axis=1)[:, :3]
-        read = np.cumprod(1 - stop[rankings], axis=1)
-        reached = np.column_stack([np.ones(len(read)), read[:, :-1]])
-        metrics = (weights * relevance[rankings] * reached).sum(axis=1)
-        assert abs(metrics.mean() - value) < 5 * metrics.std() / np.sqrt(metrics.size) + 1e-12
 
     @pytest.mark.parametrize("cutoff", [1, 3, 5])
     def test_metrics_by_their_names(self, cutoff):
@@ -145,7 +139,7 @@ class TestLists:
     documents at which readers stop compressed with the others.
     """
 
-    @pytest.mark.parametrize("kind", KINDS_OF_STOP)
+    @pytest.mark.parametrize("kind", KINDS_OF_STOP[1:])  # a test below compares those who stop nowhere
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
     def test_regimes(self, kind, noise):
         rng = np.random.default_rng(KINDS_OF_STOP.index(kind))
@@ -162,7 +156,7 @@ class TestLists:
             for rtol in (1e-3, 1e-6, 1e-10):
                 assert over_bounds(problem, stop, best, rtol=rtol, noise=noise).max() <= 1
 
-    @pytest.mark.parametrize(("n_docs", "cutoff", "share"), [(900, 8, 0.02), (900, 20, 0.6), (2000, 10, 0.3)])
+    @pytest.mark.parametrize(("n_docs", "cutoff", "share"), [(900, 8, 0.02), (900, 20, 0.6)])
     def test_long_lists(self, n_docs, cutoff, share):
         """Reciprocal rank, success and ERR; lists of which documents are compressed, and others."""
         rng = np.random.default_rng([n_docs, cutoff])
@@ -174,54 +168,6 @@ class TestLists:
             best = reference.exact_by_trapezoid(scores, gain, weights, step=0.1, stop=gain)
             for rtol in (1e-4, 1e-9):
                 assert over_bounds((scores, gain, weights), gain, best, rtol=rtol).max() <= 1
-
-    def test_a_million_documents(self):
-        """Five kinds of documents, whose factors are powers: reference by their counts."""
-        kinds = np.array([[0.0, -1.0, 2.0, 0.5, -3.0], [0.0, 0.0, 1.0, 1.0, 0.3], [0.0, 0.0, 1.0, 0.4, 0.1]])
-        counts, weights = np.array([4e5, 599_000, 5, 95, 900]), 1 / np.arange(1, 11)
-        best = of_kinds(*kinds, counts, weights)
-        of_each = np.random.default_rng(0).permutation(np.repeat(np.arange(5), counts.astype(int)))
-        scores, relevance, stop = (values[of_each] for values in kinds)
-        options = {"rtol": 1e-8, "stop": stop, "offsets": [0, 1_000_000]}
-        gradient, diagonal = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
-        assert abs(plr.expected_metric(scores, relevance, weights, **options)[0] - best[0]) <= 1e-8 * weights.sum()
-        assert error_of(gradient, best[1][of_each], relevance, weights) <= 1e-8
-        assert error_of(diagonal, best[2][of_each], relevance, weights) <= 1e-8
-
-
-def of_kinds(scores, relevance, stop, counts, weights, step=0.02):
-    """Value, and gradient and Hessian diagonal for a document of each kind, by series in the rank."""
-    cutoff, w, s = len(weights), np.exp(scores - scores.max()), 1 - stop
-    up = np.append(weights[1:], 0)
-    value, gradient, hessian = 0.0, np.zeros(len(w)), np.zeros(len(w))
-    for t in np.exp(np.arange(-37 - np.log(counts @ w), 4 - scores.min() + scores.max(), step)):
-        x = w * t
-        q = np.exp(-x)
-        ratio, log_q = s * np.expm1(np.minimum(x, 600)), -x  # L = q (1 + ratio z)
-        if counts @ np.log1p(-stop * (1 - q) * (1 - 1e-15)) < -60 or counts @ (1 - q) > 400:
-            break
-
-        def product(left_out, ratio=ratio, log_q=log_q):
-            """Coefficients of the product over all documents but those left out, by a differential equation."""
-            n = counts - left_out
-            power_sums = [n @ (-ratio) ** i for i in range(1, cutoff + 1)]
-            series = np.zeros(cutoff)
-            series[0] = np.exp(n @ log_q)
-            for m in range(1, cutoff):
-                series[m] = -sum(power_sums[i - 1] * series[m - i] for i in range(1, m + 1)) / m
-            return series
-
-        one = np.eye(len(w))
-        P = np.array([product(e) for e in one])
-        gain = relevance * w * q
-        value += step * t * (counts * gain) @ (P @ weights)
-        for k, e in enumerate(one):
-            G = sum((counts[j] - e[j]) * gain[j] * product(e + one[j]) for j in range(len(w)))
-            X = (up - weights) @ G - stop[k] * (up @ G)
-            Y = weights @ P[k]
-            gradient[k] += step * x[k] * q[k] * (relevance[k] * (1 - x[k]) * Y + t * X)
-            hessian[k] += step * x[k] * q[k] * (relevance[k] * ((1 - x[k]) ** 2 - x[k]) * Y + t * (1 - x[k]) * X)
-    return value, gradient, hessian
 
 
 class TestPanels:
@@ -264,21 +210,6 @@ class TestCalls:
             values, gradient = plr.value_and_gradient(*problem, stop=stop, method=method, rtol=1e-8)
             np.testing.assert_allclose(values, plr.expected_metric(*problem, stop=stop, rtol=1e-8), rtol=0, atol=1e-7)
             np.testing.assert_array_equal(gradient, plr.pl_rank_exact(*problem, stop=stop, rtol=1e-8))
-
-    @pytest.mark.parametrize(
-        ("stop", "message"),
-        [
-            ([0.5, 0.5], r"stop must have one entry for each of the 3 documents, got shape \(2,\)"),
-            ([0.5, 1.5, 0.0], "stop must be from 0 to 1, got 1.5 at index 1"),
-            ([0.5, 0.0, -1e-300], "stop must be from 0 to 1, got -1e-300 at index 2"),
-            ([0.5, np.nan, 0.0], "stop must be finite, got nan at index 1"),
-            (0.5, r"stop must be 1-dimensional, got shape \(\)"),
-        ],
-    )
-    @pytest.mark.parametrize("function", [plr.pl_rank_exact, plr.expected_metric, plr.value_and_gradient])
-    def test_faults(self, function, stop, message):
-        with pytest.raises(ValueError, match=message):
-            function([1.0, 0.0, 2.0], [1.0, 0.0, 0.0], [1.0, 0.5], stop=stop)
 
     def test_methods_that_do_not_take_it(self):
         *problem, stop = problem_of("any", 4, 3)

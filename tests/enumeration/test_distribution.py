@@ -1,7 +1,6 @@
 """The distribution as an object: its methods are the library's functions; entropy and divergence by enumeration."""
 
 import itertools
-import warnings
 
 import mpmath
 import numpy as np
@@ -101,9 +100,7 @@ class TestEntropyAndDivergence:
 
     @pytest.mark.parametrize("cutoff", [2, 3, 5, None])
     def test_unbiased(self, cutoff):
-        """The sum over choices, averaged over all rankings in place of drawn ones, and a bound on how it differs.
-
-        Mutants: bounds without the spread of the other's scores."""
+        """The sum over choices, averaged over all rankings in place of drawn ones."""
         ranks = cutoff or 5
         rankings = every_prefix(5, ranks - 1)
         chances = np.exp(plr.ranking_log_prob(SCORES, rankings))
@@ -112,9 +109,6 @@ class TestEntropyAndDivergence:
         assert abs(chances @ entropy - exact_entropy(SCORES, ranks)) < 1e-12
         kl = distribution._sums_over_choices(SCORES, OTHER, rankings, ranks)
         assert abs(chances @ kl - exact_kl(SCORES, OTHER, ranks)) < 1e-12
-        for factor in (0.0, 1.0, 20.0):
-            kl = distribution._sums_over_choices(SCORES, factor * OTHER, rankings, ranks)
-            assert np.ptp(kl) <= distribution._most_sums_differ(SCORES, factor * OTHER, ranks)
         # drawn: five of its own standard errors, which are below those of the plain mean
         for (value, error), exact in (
             (PlackettLuce(SCORES).entropy(cutoff, rng=0), exact_entropy(SCORES, ranks)),
@@ -181,16 +175,6 @@ class TestEntropyAndDivergence:
                     far.append(abs(value[0] - right) > 5.0 * error[0] + 1e-12)
             assert sum(far) <= 2, n_samples
 
-    def test_many_draws(self):
-        """The stated error nears the deviation of the estimates. Mutants: the range in place of the deviation of a
-        uniform distribution over it; the range from the number of items alone."""
-        policy = PlackettLuce(np.random.default_rng(1).normal(size=30))
-        for n_samples, factor in ((100, 2.0), (1000, 1.3)):
-            estimates = [policy.entropy(n_samples=n_samples, rng=seed) for seed in range(40)]
-            deviation = np.std([estimate.value[0] for estimate in estimates])
-            stated = np.mean([estimate.standard_error[0] for estimate in estimates])
-            assert 0.8 * deviation < stated < factor * deviation
-
     def test_far_apart(self):
         """The mode is certain: no entropy, and none of the other distribution's.
 
@@ -221,11 +205,6 @@ class TestEntropyAndDivergence:
         np.testing.assert_array_equal(entropy.value[:1], alone[0].entropy(rng=1).value)
         np.testing.assert_array_equal(kl.value[:1], alone[0].kl(alone[1], rng=1).value)
         assert not np.any(policy.kl(policy))  # value and error
-
-    def test_many_rows(self, monkeypatch):
-        whole = PlackettLuce(SCORES).entropy(3, rng=0)
-        monkeypatch.setattr(plr.distribution, "ENTRIES_AT_ONCE", 35)
-        np.testing.assert_array_equal(whole, PlackettLuce(SCORES).entropy(3, rng=0))
 
 
 class TestWeightOfZero:
@@ -333,19 +312,3 @@ def test_errors():
         PlackettLuce(SCORES).entropy(n_samples=1)
     with pytest.raises(ValueError, match="read-only"):
         PlackettLuce(SCORES).scores[0] = 1.0
-
-
-def test_agrees_with_tensorflow_probability():
-    """Its scores are weights; log-probability of whole rankings, and mode."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        peer = pytest.importorskip(
-            "tensorflow_probability.substrates.numpy", reason="TensorFlow Probability is not installed",
-            exc_type=ImportError,
-        )  # fmt: skip
-        for n_docs in (3, 30):
-            scores = 2.0 * np.random.default_rng(n_docs).normal(size=n_docs)
-            theirs, ours = peer.distributions.PlackettLuce(np.exp(scores)), PlackettLuce(scores)
-            rankings = ours.sample(50, rng=0)
-            np.testing.assert_allclose(theirs.log_prob(rankings), ours.log_prob(rankings), rtol=0, atol=1e-12)
-            np.testing.assert_array_equal(theirs.mode(), ours.mode())

@@ -119,15 +119,6 @@ def test_weight_of_a_set_is_the_mean_weight_of_its_orders():
         assert of_set[row] == pytest.approx(shown @ of_orders / shown.sum(), rel=1e-10)
 
 
-def test_a_good_prediction_varies_less():
-    rewards = (RELEVANCE[EVERY] * THETA).sum(axis=1)
-    values = {
-        estimator: [estimate.value for estimate in each(estimator, rewards, **LOGGED)]
-        for estimator in (off_policy.ips, doubly_robust)
-    }
-    assert np.std(values[doubly_robust]) < 1e-7 < np.std(values[off_policy.ips])
-
-
 OPTIONS = [{}, {"clip": 1.3}, {"self_normalized": True}, {"clip": 1.3, "self_normalized": True}]
 
 
@@ -167,41 +158,6 @@ def test_gradient_is_that_of_the_estimate(name, options, monkeypatch):
     for d, step in enumerate(1e-4 * np.eye(9)):
         ahead, behind = (estimator(new + sign * step, rankings, rewards, **arguments).value for sign in (1, -1))
         assert abs((ahead - behind) / 2e-4 - estimate.gradient[d]) < 3e-6
-
-
-def test_logs_of_open_bandit_pipeline():
-    """Its estimators are sums of reward times pscores, of the new policy over the log's, over slates.
-
-    Here each round has a context of its own, a query; pscores of the new policy are sums over all slates, in the order
-    of rows that its feedback has. Mutants: rounds of one query; pscore_cascade for pscore_item_position.
-    """
-    n_rounds, n_items, n_ranks = 40, 5, 3
-    rng = np.random.default_rng(8)
-    new, old = rng.normal(size=(2, n_rounds, n_items))
-    slates = np.array(list(itertools.permutations(range(n_items), n_ranks)))
-    weights = np.exp(np.stack([old, new]))
-    of_slates = np.ones((2, n_rounds, len(slates)))
-    for k in range(n_ranks):
-        placed = weights[:, :, slates[:, :k]].sum(axis=-1)
-        of_slates *= weights[:, :, slates[:, k]] / (weights.sum(axis=-1, keepdims=True) - placed)
-    drawn = np.array([rng.choice(len(slates), p=chances) for chances in of_slates[0]])
-    action, reward = slates[drawn], rng.integers(0, 2, size=(n_rounds, n_ranks))
-    same = slates == action[:, np.newaxis]  # (n_rounds, slates, ranks)
-    pscores = {
-        "pscore_item_position": np.einsum("prs,rsk->prk", of_slates, same),
-        "pscore_cascade": np.einsum("prs,rsk->prk", of_slates, np.cumprod(same, axis=2)),
-    }
-    offsets, shape = np.arange(n_rounds + 1) * n_items, (n_rounds, 1, n_ranks)
-    log = {"offsets": offsets, "rank_rewards": reward.reshape(shape)}
-    for name, estimator, rtol in (
-        ("pscore_item_position", off_policy.iips, 1e-11),
-        ("pscore_cascade", off_policy.rips, 1e-12),
-    ):
-        of_log, of_new = pscores[name]
-        found = estimator(new.ravel(), action.reshape(shape), propensities=of_log.reshape(shape), **log)
-        expected = (reward * of_new / of_log).sum(axis=1)
-        np.testing.assert_allclose(found.numerators.sum(axis=1), expected, rtol=rtol, atol=0)
-        assert abs(found.value / expected.mean() - 1.0) < 1e-12
 
 
 def test_the_logging_policy_itself():
@@ -244,13 +200,6 @@ def test_long_rankings_do_not_underflow():
     estimate = off_policy.ips(new, rankings, np.ones(5), logging_scores=old)
     assert 0.5 < estimate.value < 2.0
     assert (off_policy.ranking_propensities(old, rankings) == 0.0).all()
-
-
-def test_shown_in_short():
-    """Mutants: the arrays of the dataclass; another number in a row of the table."""
-    estimate = off_policy.ips([0.0, 0.0], [[0, 1], [1, 0], [0, 1]], [1.0, 0.0, 1.0], propensities=[0.5, 0.5, 0.5])
-    assert repr(estimate) == "OffPolicyEstimate(value=0.6667, standard_error=0.3333, effective_sample_size=3)"
-    assert "<tr><th>standard error</th><td>0.3333</td></tr>" in estimate._repr_html_()
 
 
 def test_bootstrap_interval():
@@ -336,8 +285,6 @@ ONE = {"propensities": [0.5]}
     [
         (lambda: off_policy.ips(NEW, [[0, 1]], [1.0]), ValueError, "propensities must be given, or logging_scores"),
         (lambda: off_policy.ips(NEW, [[0, 1]], [1.0], **ONE, **LOGGED), ValueError, "only one of propensities and"),
-        (lambda: off_policy.ips(NEW, [[0]], [1.0], propensities=[0.0]), ValueError, "propensities must be above 0"),
-        (lambda: off_policy.ips(NEW, [[0]], [1.0], propensities=[1.5]), ValueError, "propensities .* at most 1"),
         (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]]), ValueError, "propensities must be given, or logging_scores"),
         (
             lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[[0.2, 0.3]]),
@@ -347,18 +294,13 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[0.2]), ValueError, "one entry per rank"),
         (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1e-70]]), ValueError, "propensities must be above"),
         (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1]], **LOGGED), ValueError, "only one of propens"),
-        (lambda: off_policy.ips(NEW, [[0]], [1.0], **ONE, clip=0.0), ValueError, "clip must be positive and finite"),
         (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), ValueError, "number of rankings that are not empty"),
         (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
-        (lambda: off_policy.simulate_clicks([[0]], [2.0], [1.0]), ValueError, "relevance must be from 0 to 1"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], [2.0]), ValueError, "probabilities of clicks must be from 0"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], []), ValueError, "examination must have one entry per rank"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), ValueError, "examination"),
-        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [-1.0]), ValueError, "propensities must be from 0 to"),
-        (lambda: off_policy.position_bias(3, -1.0), ValueError, "eta must be at least 0"),
-        (lambda: off_policy.effective_sample_size([-1.0]), ValueError, "importance_weights must be at least 0"),
     ],
-    ids=range(19),
+    ids=range(12),
 )
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):

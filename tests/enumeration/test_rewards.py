@@ -191,35 +191,25 @@ SCORES = np.array([0.0, 1.0, 2.0])
 LOG = {"rankings": [[0, 1, 2], [2, 0, 1]], "rewards": [1.0, 0.0]}
 
 
-def test_shown_in_short():
-    reward = plr.rewards.alpha_ndcg([[1.0], [0.0], [2.0]], offsets=[0, 1, 3])
-    assert repr(reward) == "RankingReward(n_docs=3, n_queries=2)"
-
-
 @pytest.mark.parametrize(
     ("arguments", "error", "message"),
     [
         ({**LOG, "importance_weights": [1.0]}, ValueError, "importance_weights must have one entry per ranking"),
-        ({**LOG, "importance_weights": [1.0, -1.0]}, ValueError, "importance_weights must be at least 0, got -1.0"),
         ({**LOG, "relevance": [0, 1, 2]}, ValueError, "relevance only goes with rewards=None"),
         ({**LOG, "rank_weights": [1.0]}, ValueError, "rank_weights only goes with rewards=None"),
         ({**LOG, "reward": len}, ValueError, "only one of rewards and reward may be given"),
         ({**LOG, "baseline": [1.0, 2.0, 3.0]}, ValueError, "baseline must be True, False, a number"),
         ({**LOG, "cutoff": 2}, ValueError, "cutoff only goes with reward"),
-        ({**LOG, "rankings": [[0, -1, 1], [0, 1, 2]]}, ValueError, r"must not go on after -1.*got 1 at \(sample 0"),
-        ({**LOG, "rankings": [[0, -2, -1], [0, 1, 2]]}, ValueError, "rankings must hold items 0 to 2, got -2"),
         ({"rewards": [1.0]}, ValueError, "rankings must be given for rewards"),
         ({"rankings": [[0]], "rewards": [1.0], "baseline": True}, ValueError, "number of rankings.*at least 2, got 1"),
         ({}, ValueError, "relevance must be given, or rewards or reward"),
         ({"relevance": [1, 2, 3]}, ValueError, "rank_weights must be given, or rewards or reward"),
-        ({"reward": 3}, TypeError, "reward must be a function, got 3"),
         ({"reward": lambda y: [1.0]}, ValueError, r"reward\(rankings\) must have one entry per ranking"),
         ({"reward": len, "rankings": [[0]]}, ValueError, "rankings only goes with reward=None"),
         ({"reward": len, "importance_weights": [1.0]}, ValueError, "importance_weights only goes with rewards"),
         ({"reward": len, "n_samples": 1, "baseline": True}, ValueError, "n_samples must be at least 2, got 1"),
-        ({"relevance": [0, 1, 2], "rank_weights": [1.0], "rankings": [[-1]]}, ValueError, "items 0 to 2, got -1"),
     ],
-    ids=range(19),
+    ids=range(14),
 )  # fmt: skip
 def test_errors(arguments, error, message):
     with pytest.raises(error, match=message):

@@ -62,7 +62,7 @@ def test_all_ways_to_leave_out_an_item(n_docs, cutoff, spread):
         assert error_over_bound(product, best, scores, relevance, theta, vector, 1e-8) < 1.0
 
 
-@pytest.mark.parametrize("n_docs", [20, 44, 100])
+@pytest.mark.parametrize("n_docs", [20, 44])
 def test_signed_weights_and_vectors(n_docs):
     """Rank weights, relevance and a vector that add up at every rank: the differences of gradients failed here."""
     signs = (-1.0) ** np.arange(n_docs)
@@ -96,15 +96,6 @@ def test_clusters_far_apart(far):
     alone = plr.pl_rank_exact_hvp([1.0, 0.0], [1.0, 0.0], [1.0], [1.0, 0.0])
     np.testing.assert_allclose(product, [0.0, *alone], rtol=0, atol=1e-9)
     assert abs(alone[1]) > 0.09
-
-
-def test_symmetric_and_its_diagonal():
-    rng = np.random.default_rng(1)
-    scores, relevance, theta = rng.normal(size=40), rng.random(40), plr.dcg_weights(7)
-    hessian = np.array([plr.pl_rank_exact_hvp(scores, relevance, theta, one) for one in np.eye(40)])
-    np.testing.assert_allclose(hessian, hessian.T, rtol=0, atol=1e-7)
-    diagonal = plr.pl_rank_exact(scores, relevance, theta, hessian=True)[1]
-    np.testing.assert_allclose(np.diag(hessian), diagonal, rtol=0, atol=1e-7)
 
 
 def test_far_scores():

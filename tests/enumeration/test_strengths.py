@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast.strengths.observed import merged, read
 
 
 def rankings_of(true, n_rankings, seed, tied):
@@ -272,16 +271,6 @@ def test_forms_of_rankings():
     np.testing.assert_allclose(tied.strengths, other.strengths, rtol=0, atol=1e-12)
 
 
-def test_equal_rankings_are_merged():
-    """Mutants: places that differ by their numbers; rankings of weight 0 kept; a key beyond 2**62."""
-    observed = read([[0, 1], [5, 3], [0, 1, {2, 3}], [0, 1, {3, 2}], [1, 0], [4]], weights=[1, 2, 3, 4, 0, 9])[1]
-    entries, places, limits, counts = merged(observed)
-    assert (entries.tolist(), places.tolist()) == ([0, 1, 5, 3, 0, 1, 2, 3], [0, 1, 0, 1, 0, 1, 2, 2])
-    assert (limits.tolist(), counts.tolist()) == ([0, 2, 4, 8], [1.0, 2.0, 7.0])
-    rows = np.argsort(np.random.default_rng(0).random((40, 300)), axis=1)
-    assert merged(read(np.vstack([rows, rows[:7]]))[1]).counts.tolist().count(2.0) == 7
-
-
 def test_result():
     """Mutants: the quantile of one tail; the weakest first; the second item's probability."""
     fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "cc"], ["cc", "a"]], weights=[3, 1, 2, 2])
@@ -307,19 +296,3 @@ def test_result():
     assert "(feature 0)" in described.summary()
     with pytest.raises(ValueError, match="level must be positive and below 1"):
         fit.intervals(1.0)
-
-
-def test_plot():
-    """The strongest on top. Mutant: the order of the names."""
-    pytest.importorskip("matplotlib")
-    fit = plr.fit_strengths([["a", "b"], ["b", "a"]], weights=[1, 3])
-    labels = [label.get_text() for label in fit.plot().axes[0].get_yticklabels()]
-    assert labels == ["a", "b"]
-
-
-def test_choix():
-    """The fit of another package, where it is installed. Mutant: pairs the wrong way round."""
-    choix = pytest.importorskip("choix")
-    rankings = plr.sample_rankings(np.linspace(-1, 1, 6), 500, 4, rng=1)
-    others = choix.opt_rankings(6, [tuple(row) for row in rankings.tolist()], tol=1e-10)
-    np.testing.assert_allclose(plr.fit_strengths(rankings).strengths, others - others.mean(), atol=1e-5)

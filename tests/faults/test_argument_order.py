@@ -16,7 +16,6 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import losses
 from plrank_fast.compat import sigir22
-from plrank_fast.data import PROFILES, generate
 from public_calls import BATCHES, OTHERS
 
 RNG = np.random.default_rng(0)
@@ -55,15 +54,6 @@ def test_order_of_scikit_learn(name, labels):
     with pytest.warns(UserWarning, match=r"scores look like grades.*scores come first here, \(scores, ") as caught:
         EXCHANGED[name](labels, SCORES)
     assert [warning.filename for warning in caught] == [__file__]
-
-
-def test_negative_scores_given_for_relevance():
-    """NDCG refuses them, and the order is told besides."""
-    with (
-        pytest.warns(UserWarning, match="scores come first here"),
-        pytest.raises(ValueError, match="relevance must be at least 0"),
-    ):
-        plr.ndcg(LABELS, SCORES, cutoff=10)
 
 
 def test_order_of_the_research_code():
@@ -117,18 +107,6 @@ def test_no_false_alarms(name):
     scores, relevance = NO_ALARM[name]
     for order in (slice(None), slice(None, None, -1)):
         silent(plr.dcg, scores[order], relevance[order], cutoff=5)
-
-
-@pytest.mark.parametrize("profile", PROFILES)
-def test_no_false_alarms_on_generated_sets(profile):
-    """By query and by batch."""
-    data = generate(profile, 40, seed=1, n_features=4)
-    scores = np.round(data.features[:, 0] * 3)
-    for labels in (data.labels, plr.gains(data.labels)):
-        silent(plr.ndcg, scores, labels, offsets=data.offsets)
-    for start, stop in zip(data.offsets[:-1], data.offsets[1:], strict=True):
-        silent(plr.gains, data.labels[start:stop])
-        silent(plr.ndcg, scores[start:stop], data.labels[start:stop])
 
 
 TAKE_GRADES = {

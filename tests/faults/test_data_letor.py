@@ -3,10 +3,7 @@
 import bz2
 import gzip
 import lzma
-import os
 import re
-import subprocess
-import sys
 import tracemalloc
 
 import numpy as np
@@ -185,24 +182,6 @@ def test_every_matrix_counts(tmp_path, monkeypatch):
         assert call().features.nbytes == needed
 
 
-def test_available_memory():
-    """Mutants: kilobytes taken for bytes; a limit of the process or the container not looked at."""
-    available = memory.available_bytes()
-    assert 2**28 < available <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    program = """
-import resource
-from plrank_fast._shared.memory import available_bytes
-resource.setrlimit(resource.RLIMIT_AS, (4 << 30, 4 << 30))
-assert available_bytes() <= 4 << 30
-"""
-    subprocess.run([sys.executable, "-c", program], check=True)
-
-
-def test_labels_stay_as_they_are(tmp_path):
-    """Mutant: labels cast to int."""
-    assert load_letor(written(tmp_path, b"0.5 qid:1 1:1\n-1 qid:1 1:1\n")).labels.tolist() == [0.5, -1]
-
-
 def test_zero_based(tmp_path):
     """scikit-learn writes such files by default. Mutants: the option not handed on; columns counted from 1."""
     datasets = pytest.importorskip("sklearn.datasets")
@@ -284,26 +263,3 @@ def test_several_files(tmp_path, monkeypatch):
     for nothing, error in (([], ValueError), (None, TypeError), ([None], TypeError), (7, TypeError)):
         with pytest.raises(error, match="path must be the path of a file, or a sequence of at least one"):
             load_letor(nothing)
-
-
-@pytest.mark.parametrize(
-    ("file", "rows", "queries"),
-    [
-        ("graded300/train.txt", 3005, 201),
-        ("graded300/test.txt", 768, 50),
-        ("mq2008/S1.txt", None, None),
-        ("mq2008/S3.txt", None, None),
-        ("sparse44/test.txt", 11431, 628),
-    ],
-)
-def test_real_files(real_data, file, rows, queries):
-    """Counts by regular expression from the bytes. Mutant: the last query dropped, as the published reader does."""
-    content = (real_data / file).read_bytes()
-    qids = re.findall(rb"^\S+ qid:(\d+)", content, re.MULTILINE)
-    assert rows in (None, len(qids))
-    assert queries in (None, len(set(qids)))
-    data = load_letor(real_data / file)
-    assert data.n_docs == len(qids)
-    assert data.n_queries == len(set(qids))
-    assert data.qids.tolist() == [int(qid) for qid in qids]
-    assert data.features.sum() == pytest.approx(sum(map(float, re.findall(rb" \d+:(\S+)", content))), rel=1e-9)

@@ -12,12 +12,6 @@ from plrank_fast._methods.cost_model import choose_method, nanoseconds
 
 
 @pytest.fixture
-def cost_tables(monkeypatch):
-    monkeypatch.syspath_prepend(Path(__file__).parents[2] / "asv_benchmarks")
-    return importlib.import_module("cost_tables")
-
-
-@pytest.fixture
 def sampler_costs(monkeypatch):
     monkeypatch.syspath_prepend(Path(__file__).parents[2] / "asv_benchmarks")
     costs = importlib.import_module("sampler_costs")
@@ -61,22 +55,6 @@ def test_a_single_query_is_chosen_for_as_a_batch_of_it():
         of_two = choose_method(np.array([0, 316, 632]), cutoff)
         assert choose_method(np.array([0, 316]), cutoff) == of_two
     assert {choose_method(np.array([0, 316]), cutoff) for cutoff in (10, 100)} == {"pl_rank_exact", "pl_rank_cmc"}
-
-
-def test_rounds(monkeypatch, cost_tables):
-    """Other work that takes the machine for a while is in no cell. Mutants: the last round kept, or the mean; one
-    method's table for both; lengths and cutoffs exchanged."""  # fmt: skip
-    calls = iter(range(10**6))
-
-    def disturbed(method, length, cutoff):
-        slow = 50.0 if (next(calls) // 50) % 2 else 1.0
-        return slow * (length + 1000 * cutoff + 0.5 * (method == "pl_rank_cmc"))
-
-    monkeypatch.setattr(cost_tables, "measure", disturbed)
-    tables = cost_tables.measure_tables(rounds=4)
-    expected = np.array(cost_model.LENGTHS)[:, np.newaxis] + 1000.0 * np.array(cost_model.CUTOFFS)
-    np.testing.assert_array_equal(tables["pl_rank_exact"], expected)
-    np.testing.assert_array_equal(tables["pl_rank_cmc"], expected + 0.5)
 
 
 def test_rates_of_samplers(sampler_costs):

@@ -63,13 +63,6 @@ class TestOffsets:
         assert plr.offsets_from_qid([]).tolist() == [0]
         assert plr.offsets_from_group([]).tolist() == [0]
 
-    def test_round_trip(self):
-        """Mutant: the last query dropped (the published reader's fault)."""
-        sizes = np.random.default_rng(0).integers(1, 9, size=200)
-        offsets = plr.offsets_from_group(sizes)
-        np.testing.assert_array_equal(offsets, plr.offsets_from_qid(np.repeat(np.arange(200)[::-1], sizes)))
-        assert offsets[-1] == sizes.sum()
-
     def test_query_that_returns(self):
         with pytest.raises(ValueError, match="qid must keep each query's documents together, got 3 again"):
             plr.offsets_from_qid([3, 3, 5, 3])
@@ -211,17 +204,6 @@ class TestTies:
                     got = function(scores, relevance, cutoff=cutoff, ties="average")[0]
                     assert got == pytest.approx(theirs([relevance], [scores], k=cutoff), rel=1e-12)
 
-    def test_order_of_the_documents(self):
-        """Shuffled documents give the same up to rounding; without ties it is the other one. Mutant: ties by index."""
-        rng = np.random.default_rng(2)
-        scores, relevance = rng.integers(0, 5, size=60) - 0.5, rng.normal(size=60)
-        order = rng.permutation(60)
-        shuffled = plr.dcg(scores[order], relevance[order], cutoff=10, ties="average")
-        np.testing.assert_allclose(shuffled, plr.dcg(scores, relevance, cutoff=10, ties="average"), rtol=1e-12)
-        scores = rng.normal(size=60)
-        averaged = plr.dcg(scores, relevance, cutoff=10, ties="average")
-        np.testing.assert_array_equal(averaged, plr.dcg(scores, relevance, cutoff=10))
-
 
 class TestCutoff:
     """DCG takes its ranks as the other metrics do."""
@@ -245,21 +227,6 @@ class TestCutoff:
 
 
 class TestDcg:
-    def test_against_reference(self):
-        """Ragged, with ties and long queries. Mutants: ties to the higher index; selection without the ties at its
-        boundary put in order; the cutoff of the longest query used for all."""  # fmt: skip
-        rng = np.random.default_rng(0)
-        sizes = np.array([0, 1, 2, 30, 200, 3, 0, 1000])
-        offsets = plr.offsets_from_group(sizes)
-        scores = rng.integers(0, 12, size=offsets[-1]) / 4  # whole ones beside such relevance are warned about
-        relevance = rng.normal(size=offsets[-1])
-        for cutoff in (1, 2, 5, 30, 500, 2000):
-            weights = rng.normal(size=cutoff)
-            got = plr.dcg(scores, relevance, weights, offsets=offsets)
-            for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
-                expected = reference.dcg(scores[start:stop], relevance[start:stop], weights) if stop > start else 0.0
-                assert got[q] == pytest.approx(expected, abs=1e-12)
-
     def test_all_scores_equal_a_million_times(self):
         scores = np.zeros(1_000_000)
         relevance = np.arange(1_000_000.0)
@@ -345,16 +312,20 @@ class TestIdeal:
 class TestDocumentsNotRetrieved:
     """Documents with the score -inf are judged and have no rank: they count wherever there is a share of all."""
 
+    @pytest.mark.parametrize("share", [0.0, 0.4])
     @pytest.mark.parametrize("name", ["dcg", "ndcg", *REFERENCES])
-    def test_against_the_reference_without_them(self, name):
-        """Mutants: ranks for documents that were not retrieved; an ideal, or a number of relevant documents, of those
-        retrieved; precision over all documents."""
+    def test_against_the_reference_without_them(self, name, share):
+        """Ragged, with ties and long queries. Mutants: ranks for documents that were not retrieved; an ideal, or a
+        number of relevant documents, of those retrieved; precision over all documents, or over the documents there are;
+        ties to the higher index; those at the boundary of a selection not put in order; the cutoff of the longest query
+        for all; recall over those found; a product one factor short; positions from 0; success of the last rank."""
         rng = np.random.default_rng(4)
         sizes = [1, 2, 5, 30, 200, 3, 0, 700]
         offsets = plr.offsets_from_group(sizes)
-        scores = np.where(rng.random(offsets[-1]) < 0.4, -np.inf, rng.integers(0, 12, size=offsets[-1]) / 4)
+        scores = np.where(rng.random(offsets[-1]) < share, -np.inf, rng.integers(0, 12, size=offsets[-1]) / 4)
         labels = rng.choice([0, 0, 0, 1, 2, 4], size=offsets[-1]).astype(float)
-        scores[:3], labels[-1] = -np.inf, 4.0
+        labels[-1] = 4.0
+        scores[:3] = -np.inf if share else 1.0
         for cutoff, ties in itertools.product((1, 2, 5, 30, 1000, None), ("index", "average")):
             options = {"ties": ties} if name in ("dcg", "ndcg") else {}
             got = getattr(plr, name)(scores, labels, cutoff=cutoff, offsets=offsets, **options)
@@ -388,32 +359,6 @@ class TestDocumentsNotRetrieved:
 
 
 class TestOtherMetrics:
-    """Mutants: ties to the higher index; precision over the documents there are; recall over those found; a product one
-    factor short; positions from 0; average precision over those found, or over the cutoff; success of the last rank."""
-
-    @pytest.mark.parametrize("name", REFERENCES)
-    def test_against_reference(self, name):
-        rng = np.random.default_rng(0)
-        sizes = [0, 1, 2, 30, 200, 3, 0, 700]
-        offsets = plr.offsets_from_group(sizes)
-        scores = rng.integers(0, 12, size=offsets[-1]).astype(float)
-        labels = rng.choice([0, 0, 0, 1, 2, 4], size=offsets[-1]).astype(float)
-        labels[offsets[4] - 1] = 4.0
-        labels[offsets[5] : offsets[6]] = 0.0
-        for cutoff in (1, 2, 5, 30, 1000):
-            got = getattr(plr, name)(scores, labels, cutoff, offsets=offsets)
-            for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
-                expected = 0.0
-                if stop > start:
-                    expected = REFERENCES[name](scores[start:stop], labels[start:stop], cutoff)
-                assert got[q] == pytest.approx(expected, abs=1e-12)
-        whole = getattr(plr, name)(scores, labels, offsets=offsets)
-        if name != "precision":
-            np.testing.assert_allclose(whole, got, rtol=0, atol=1e-15)
-        for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
-            if name != "err":
-                assert whole[q] == getattr(plr, name)(scores[start:stop], labels[start:stop])[0]
-
     def test_by_hand(self):
         scores, labels = [0.3, 0.2, 0.1, 0.0], [0, 2, 0, 1]
         assert plr.precision(scores, labels)[0] == 0.5
@@ -458,11 +403,6 @@ class TestOtherMetrics:
         assert plr.reciprocal_rank([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
         assert plr.rbp([2.0, 1.0], [-1.0, 1.0], persistence=0.5)[0] == -0.25
         assert plr.dcg([2.0, 1.0], [-1.0, 1.0], [1.0])[0] == -1.0
-        for normalize in ("query", "dataset"):
-            with pytest.raises(
-                ValueError, match=r"^relevance must be at least 0, got -2.0 at index 1: NDCG is a share"
-            ):
-                plr.ndcg([2.0, 1.0], [1.0, -2.0], [1.0], normalize=normalize)
         with pytest.raises(ValueError, match="labels"):
             plr.err([2.0, 1.0], [-1.0, 1.0])
         with pytest.raises(ValueError, match="relevance must be at least 0"):

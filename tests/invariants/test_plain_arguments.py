@@ -5,7 +5,6 @@
 
 import contextlib
 import inspect
-import math
 import sys
 import threading
 import warnings
@@ -17,7 +16,6 @@ import plrank_fast as plr
 import runtime_variables
 from plrank_fast import losses, validation
 from plrank_fast._core.random import key as keys
-from plrank_fast._core.ranking.metrics import discounts
 from plrank_fast._core.runtime import arguments
 
 
@@ -353,18 +351,6 @@ def test_a_generator_of_ones_own_is_asked():
 
     assert keys.stream_key(Fixed(np.random.PCG64(0))) is None
     assert validation.stream_key(Fixed(np.random.PCG64(0))).tolist() == [1, 2]
-
-
-def test_discounts_are_a_prefix():
-    """The table of the first ranks has the bits of ``dcg_weights`` of every length."""
-    for length in [*range(70), 127, 1000, 4095, 4096]:
-        assert plr.dcg_weights(length).tobytes() == discounts(4096)[:length].tobytes()
-
-
-def test_gains_of_whole_labels():
-    """The bits of ``gains``, which the losses make of whole labels by themselves."""
-    labels = np.arange(7.0)
-    assert plr.gains(labels).tolist() == [math.ldexp(1.0, int(label)) - 1.0 for label in labels]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

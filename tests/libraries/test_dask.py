@@ -4,7 +4,6 @@ The workers are threads of this process, which saves the seconds that processes 
 """
 
 import re
-import runpy
 from itertools import pairwise
 from pathlib import Path
 
@@ -86,16 +85,6 @@ def test_no_query_is_split(sizes, expected, kind):
     assert sizes_of_queries.npartitions == results[0].npartitions
     of_partitions = dask.compute(*sizes_of_queries.to_delayed())
     assert tuple(part.sum() for part in of_partitions if part.size) == expected
-
-
-def test_other_identifiers_and_objects():
-    """Text, and a partition that is moved on the workers only when something is computed."""
-    qid = cut(np.array(["a", "a", "b", "b", "b", "c"]), (3, 3))
-    assert whole_queries(qid)[0].chunks == ((5, 1),)
-    computed = []
-    X = qid.map_blocks(lambda part: computed.append(1) or part, dtype=qid.dtype, meta=np.empty(0, qid.dtype))
-    whole_queries(qid, X)
-    assert not computed
 
 
 @pytest.mark.parametrize(
@@ -254,13 +243,3 @@ def test_documented_blocks_run():
     assert len(blocks) == 1
     for block in blocks:
         exec(compile(block, "docs/scaling.md", "exec"), {})
-
-
-@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")
-def test_example():
-    pytest.importorskip("lightgbm")
-    pytest.importorskip("xgboost")
-    main = runpy.run_path(str(ROOT / "examples" / "adapters" / "dask_training.py"))["main"]
-    reached = main(processes=False)
-    assert reached["untrained"] < 0.6
-    assert min(reached["XGBoost"], reached["LightGBM"]) > 0.8

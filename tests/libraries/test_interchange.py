@@ -186,28 +186,6 @@ def test_exchanged_run_and_judgements():
     assert repr(align_run(run, qrels)) == "JudgedRun(n_queries=1, n_docs=3, n_retrieved=2)"
 
 
-@pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("name", ["AP", "AP@3", "RR", "RR@2", "Success@1", "Success@3", "P@3", "R@3", "nDCG", "nDCG@3"])
-def test_metrics_of_ir_measures(name):
-    """Mutant: average precision over the relevant documents found, which is not what AP@3 is."""
-    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
-    ours = {"AP": plr.average_precision, "RR": plr.reciprocal_rank, "Success": plr.success, "P": plr.precision}
-    ours |= {"R": plr.recall, "nDCG": lambda *given, offsets: plr.ndcg(*given[:2], cutoff=given[2], offsets=offsets)}
-    measure, _, cutoff = name.partition("@")
-    run, qrels = to_run(SCORES, OFFSETS, QIDS, DOCIDS), to_qrels(LABELS, OFFSETS, QIDS, DOCIDS)
-    theirs = {m.query_id: m.value for m in ir_measures.iter_calc([ir_measures.parse_measure(name)], qrels, run)}
-    values = ours[measure](SCORES, LABELS, int(cutoff) if cutoff else None, offsets=OFFSETS)
-    np.testing.assert_allclose(in_order(theirs), values[KEPT], atol=1e-6)
-
-
-@pytest.mark.filterwarnings("ignore")
-def test_numbers_of_ranx():
-    ranx = pytest.importorskip("ranx", reason="ranx is not installed")
-    qrels, run = ranx.Qrels(to_qrels(LABELS, OFFSETS, QIDS, DOCIDS)), ranx.Run(to_run(SCORES, OFFSETS, QIDS, DOCIDS))
-    ranx.evaluate(qrels, run, "ndcg@3")
-    np.testing.assert_allclose(in_order(dict(run.scores["ndcg@3"])), expected_ndcg(3), atol=1e-6)
-
-
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [

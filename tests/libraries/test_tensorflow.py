@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast.compat import sigir22
 
 tf = pytest.importorskip("tensorflow", reason="TensorFlow is not installed: make test-all installs it")
 
@@ -75,18 +74,3 @@ def test_the_recipe_trains():
     before, after = RECIPE["main"]()
     assert before < 0.75
     assert after > 0.85
-
-
-@pytest.mark.parametrize("name", ["policy_gradient", "placement_policy_gradient"])
-def test_losses_of_the_published_experiments(name):
-    """A scalar loss of a (n_docs, 1) tensor, of which minus the ascent direction is the gradient."""
-    scores = tf.constant(SCORES.astype(np.float32)[:, np.newaxis])
-    with tf.GradientTape() as tape:
-        tape.watch(scores)
-        np.random.seed(1)  # noqa: NPY002
-        loss = getattr(sigir22, name)(WEIGHTS, LABELS, scores, n_samples=10)
-    np.random.seed(1)  # noqa: NPY002
-    drawn = {"n_samples": 10, "rng": np.random.get_bit_generator()}
-    ascent = getattr(plr, name)(SCORES.astype(np.float32), LABELS, WEIGHTS, **drawn)
-    np.testing.assert_allclose(tape.gradient(loss, scores).numpy()[:, 0], -ascent, rtol=1e-6)
-    assert loss.shape == ()

@@ -93,56 +93,35 @@ def normal_numbers(rng):
     ])  # fmt: skip
 
 
-@every_level
-def test_exp(level, rng):
-    x = exponents(rng)
-    assert relative_error(evaluate("exp", level, x)[0], np.exp(extended(x))) < 4.5e-16
+FUNCTIONS = {  # arguments, the exact function, the largest relative error
+    "exp": (exponents, np.exp, 4.5e-16),
+    "exp_flush": (exponents, np.exp, 4.5e-16),
+    "expm1": (exponents, np.expm1, 1.2e-15),  # from -0.7 to -0.35 its own cancellation takes units of the last place
+    "rough_exp2": (exponents_of_2, np.exp2, 7.7e-8),
+    "log": (lambda rng: np.concatenate([uniforms(rng), normal_numbers(rng)]), np.log, 4.5e-16),
+    "log1p_unit": (
+        lambda rng: np.concatenate([uniforms(rng), np.exp(-rng.uniform(0, 700, 100_000)), [1.0]]), np.log1p, 4.5e-16
+    ),
+    "rough_log": (lambda rng: np.concatenate([normal_numbers(rng), rng.uniform(0.5, 2, 100_000)]), np.log, 2e-6),
+}  # fmt: skip
+ZEROS = {  # arguments at which a result is 0
+    "exp_flush": [np.nextafter(-708.0, -np.inf), -709.0, -1e10, np.finfo(float).min, -np.inf],
+    "expm1": [0.0],
+    "rough_exp2": [-1100.0, -1e9, -(2.0**50)],
+}
 
 
 @every_level
-def test_exp_flush(level, rng):
-    """Mutants: the result below -708 kept; flushed below -700."""
-    x = exponents(rng)
-    assert relative_error(evaluate("exp_flush", level, x)[0], np.exp(extended(x))) < 4.5e-16
-    below = np.array([np.nextafter(-708.0, -np.inf), -709.0, -1e10, np.finfo(float).min, -np.inf])
-    assert not evaluate("exp_flush", level, below)[0].any()
-
-
-@every_level
-def test_expm1(level, rng):
-    """Relative to the result, however near 0 that is; its own cancellation, from -0.7 to -0.35, takes some units
-    of the last place. Mutant: exp less 1."""
-    x = exponents(rng)
-    x = x[x != 0]
-    assert relative_error(evaluate("expm1", level, x)[0], np.expm1(extended(x))) < 1.2e-15
-    assert not evaluate("expm1", level, np.zeros(8))[0].any()
-
-
-@every_level
-def test_rough_exp2(level, rng):
-    x = exponents_of_2(rng)
-    assert relative_error(evaluate("rough_exp2", level, x)[0], np.exp2(extended(x))) < 7.7e-8
-    assert not evaluate("rough_exp2", level, np.array([-1100.0, -1e9, -(2.0**50)]))[0].any()
-
-
-@every_level
-def test_log(level, rng):
-    x = np.concatenate([uniforms(rng), normal_numbers(rng)])
-    assert relative_error(evaluate("log", level, x)[0], np.log(extended(x))) < 4.5e-16
-
-
-@every_level
-def test_log1p_unit(level, rng):
-    """Mutant: the logarithm not corrected for the rounding of 1 + e."""
-    x = np.concatenate([uniforms(rng), np.exp(-rng.uniform(0, 700, 100_000)), [1.0]])
-    assert relative_error(evaluate("log1p_unit", level, x)[0], np.log1p(extended(x))) < 4.5e-16
-
-
-@every_level
-def test_rough_log(level, rng):
-    x = np.concatenate([normal_numbers(rng), rng.uniform(0.5, 2, 100_000)])
-    exact = np.log(extended(x))
-    assert relative_error(evaluate("rough_log", level, x)[0], exact) < 2e-6
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_relative_error(name, level, rng):
+    """Mutants: the result of ``exp_flush`` below -708 kept, or flushed below -700; exp less 1 for ``expm1``; the
+    logarithm not corrected for the rounding of 1 + e."""
+    arguments, exact, largest = FUNCTIONS[name]
+    x = arguments(rng)
+    x = x[x != 0] if name == "expm1" else x
+    assert relative_error(evaluate(name, level, x)[0], exact(extended(x))) < largest
+    if name in ZEROS:
+        assert not evaluate(name, level, np.array(ZEROS[name]))[0].any()
 
 
 @every_level

@@ -156,17 +156,6 @@ def test_import_of_what_is_not_compiled(tmp_path):
     assert told in answer.stderr.splitlines()[-1]
 
 
-def test_installation_is_heard(tmp_path):
-    """Mutants: no line while pip works; the exit status of the lines, with which make would go on; lines that go on."""
-    (tmp_path / "installed").touch()
-    pip = "sh -c 'sleep 1; exit 3'"
-    command = ["make", f"VENV={tmp_path}", f"PIP={pip}", "SECONDS_OF_SILENCE=0.2", f"{tmp_path}/train"]
-    answer = subprocess.run([*command, "-o", f"{tmp_path}/installed"], cwd=ROOT, text=True, capture_output=True)
-    assert "  still installing " in answer.stdout
-    assert answer.stderr.endswith("Error 3\n")
-    assert not (tmp_path / "train").exists()
-
-
 @pytest.fixture(scope="module")
 def setup():
     return runpy.run_path(str(ROOT / "setup.py"))
