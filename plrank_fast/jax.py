@@ -264,9 +264,9 @@ def _losses_on_host(
         batch = {name: array[index] for name, array in arrays.items()}
         words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
         batch = dict.fromkeys(OPTIONAL) | batch
-        values[index], gradient[index] = expected_loss(
+        values[index] = expected_loss(
             scores[index], batch.pop("relevance").astype(np.float64), words=partial(_checked_words, words, "seed"),
-            first_query=first_query, gradient=gradient[index].reshape(-1), **batch, **dict(static),
+            first_query=first_query, gradient=gradient[index], **batch, **dict(static),
         )  # fmt: skip
     return values.astype(scores.dtype), gradient.astype(scores.dtype, copy=False)
 

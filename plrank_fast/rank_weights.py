@@ -115,12 +115,12 @@ def gains(labels: ArrayLike) -> FloatArray:
     return gains_of_labels(labels, 1)
 
 
-def gains_of_labels(labels: ArrayLike, n_threads: int | None) -> FloatArray:
-    """Return the gains of labels, which this many threads compute."""
+def gains_of_labels(labels: ArrayLike, n_threads: int | None, name: str = "labels", why: str = "") -> FloatArray:
+    """Return the gains of labels, which this many threads compute; ``why`` ends the message of an error about them."""
     gain = gains_of_grades(labels, n_threads)
     if gain is not None:
         return gain
-    array = validation.within(validation.real_array(labels, "labels", ndim=None), "labels", 0.0, LARGEST_LABEL)
+    array = validation.within(validation.real_array(labels, name, ndim=None), name, 0.0, LARGEST_LABEL, why)
     gain = gains_of_grades(array.reshape(-1), 1)
     return np.exp2(array) - 1.0 if gain is None else gain.reshape(array.shape)
 

@@ -16,14 +16,13 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._adapters import device_copies
-from plrank_fast._adapters.device_copies import on_device, on_host, room
+from plrank_fast._adapters.device_copies import on_device, on_host, reading, results
 from plrank_fast._adapters.expected_loss import expected_loss, loss_options
 from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.openmp import threads_of
-from plrank_fast.validation import FloatArray
 
 torch = import_extra("torch", "torch")
 constraints = import_extra("torch.distributions.constraints", "torch")
@@ -103,36 +102,43 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> tuple[FloatArray, Any]:
-    """Call `expected_loss` with the inputs of the operator ``plackett_luce_loss``."""
-    direction, scores, relevance, offsets, mask, weight, rank_weights = on_host(direction, *inputs[:6])
-    with threads_of("torch") if device_copies.is_on_cpu(inputs[0]) else contextlib.nullcontext():
-        return expected_loss(
-            scores, relevance, offsets=offsets, mask=mask, weight=weight, rank_weights=rank_weights,
-            words=lambda: _seed(inputs[6]).tolist(), direction=direction,
-            gradient=room(inputs[0], _dtype_of_gradient(inputs[0])),
-            **dict(zip(OPTIONS, inputs[7:], strict=True)),
-        )  # fmt: skip
+def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> list[Any]:
+    """Compute gradient and loss, of each query or reduced, or the derivatives of both along a direction.
+
+    The inputs are those of the operator ``plackett_luce_loss``.
+    """
+    scores, dtype = inputs[0], _dtype_of_gradient(inputs[0])
+    # A GPU may still compute the scores: what needs no values is done before they are awaited.
+    (direction, *arrays), wait = reading(direction, *inputs[:6])
+    options = loss_options(rank_weights=inputs[5], **dict(zip(OPTIONS, inputs[7:], strict=True)))
+    of_queries = options["reduction"] == "none"
+    shape = (count_queries(tuple(scores.shape), *inputs[2:4]),) if of_queries else ()
+    (gradient, loss), send = results(scores, (tuple(scores.shape), shape), (dtype, scores.dtype))
+    wait()
+    with threads_of("torch") if device_copies.is_on_cpu(scores) else contextlib.nullcontext():
+        values = expected_loss(
+            *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, **options
+        )
+    with np.errstate(over="ignore"):  # as PyTorch's conversions
+        loss[...] = values if of_queries else np.add.reduce(values)
+    return send()
 
 
 def _loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
     """Compute the loss, of each query or reduced, and the gradient of its sum by the scores."""
-    scores = inputs[0]
-    values, gradient = _evaluate(inputs)
-    loss = values if "none" in inputs[7:] else np.add.reduce(values, keepdims=True).reshape(())
-    gradient, loss = on_device(scores, [gradient, loss], [_dtype_of_gradient(scores), scores.dtype])
+    gradient, loss = _evaluate(inputs)
     return loss, gradient
 
 
 def _separate_loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
     """Compute them in memory of their own, as an operator must."""
-    loss, gradient = _loss_and_gradient(*inputs)
+    gradient, loss = _evaluate(inputs)
     return loss if device_copies.is_on_cpu(inputs[0]) else loss.clone(), gradient
 
 
 def _change_of_gradient(direction: Any, *inputs: Any) -> Any:
     """Compute the derivative of the gradient of `_loss_and_gradient` along a direction, for the exact method."""
-    return on_device(inputs[0], [_evaluate(inputs, direction)[1]], [direction.dtype])[0]
+    return _evaluate(inputs, direction)[0]
 
 
 def _dtype_of_gradient(scores: Any) -> Any:
@@ -211,9 +217,10 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
         elif upstream.numel() != 1:
             sizes = offsets.diff().to(upstream.device)
             of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
-        if not torch.is_grad_enabled():
-            gradient = gradient * of_docs
-        elif _is_plain(scores):  # a constant gradient would be wrong with create_graph=True, without an error
+        if not torch.is_grad_enabled():  # in one operation, whatever the dtype
+            product = torch.empty_like(gradient, dtype=scores.dtype)
+            return torch.mul(gradient, of_docs, out=product), *others
+        if _is_plain(scores):  # a constant gradient would be wrong with create_graph=True, without an error
             gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs
         else:
             gradient = _OnceDifferentiable.apply(gradient * of_docs, "plackett_luce_loss", scores, upstream)
@@ -612,7 +619,7 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool, *upstream: Any) -> Any:
     """Compute log-probabilities, or with ``upstream`` their gradient."""
     rows, values, *of_rankings = on_host(scores, rankings, *upstream)
-    return on_device(scores, [log_prob_of_rows(rows, values, tied, *of_rankings)], [scores.dtype])[0]
+    return on_device(scores, log_prob_of_rows(rows, values, tied, *of_rankings), scores.dtype)
 
 
 _log_prob = _operator(

@@ -232,11 +232,12 @@ def fit_strengths(scores, relevance, rank_weights, first_query, *, offsets=None,
 
 def normalised_loss(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
     """The loss of the adapters as its ideal DCG divides it."""
+    gradient = np.empty(scores.shape)
     return expected_loss(
-        scores, relevance, offsets=offsets, mask=None, weight=None, metric="ndcg", cutoff=None,
-        rank_weights=rank_weights, gain="linear", max_label=None, normalize=True, reduction="mean", method="exact",
-        words=None, rtol=1e-6, n_threads=n_threads, first_query=first_query,
-    )  # fmt: skip
+        scores, relevance, offsets, None, None, rank_weights, metric="ndcg", cutoff=None, gain="linear",
+        max_label=None, normalize=True, reduction="mean", method="exact", words=None, gradient=gradient, rtol=1e-6,
+        n_threads=n_threads, first_query=first_query,
+    ), gradient  # fmt: skip
 
 
 OTHERS = {

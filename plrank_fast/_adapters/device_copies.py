@@ -1,14 +1,15 @@
 """Copies of PyTorch's tensors to the CPU and back: a call awaits all that it reads at once, and returns one block.
 
-A CUDA device copies to and from pinned memory. Each thread keeps a block of it for each stream, which holds what a call
-reads and then its results. The copy of results from the block is not awaited: the next call of the stream writes to the
-block after it has awaited its own copies, which come later on the stream.
+A CUDA device copies to and from pinned memory. Each thread keeps two blocks of it for each stream: one that a call
+reads, and one for its results. The copy of results is not awaited: the next call of the stream writes to the block
+after it has awaited its own copies, which come later on the stream.
 """
 
 from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -20,24 +21,46 @@ torch = import_extra("torch", "torch")
 
 ALIGNMENT = 16  # bytes, of any dtype
 SMALLEST_BLOCK = 1 << 15
+HALVES = (torch.float16, torch.bfloat16)  # NumPy has no bfloat16, and takes long to convert float16
+
+
+class _Block:
+    """Pinned memory, cut into the arrays of a call; most calls ask for those of the last one."""
+
+    def __init__(self) -> None:
+        self.views: dict[Any, tuple[Any, NDArray[Any]]] = {}  # the whole of it, by dtype
+        self.wanted: list[tuple[Any, Any]] = []
+        self.parts: list[tuple[Any, NDArray[Any]]] = []
+
+    def cut(self, wanted: list[tuple[Any, Any]]) -> list[tuple[Any, NDArray[Any]]]:
+        """Return a tensor and an array over the same memory for each dtype and shape."""
+        if wanted != self.wanted:
+            sizes = [-(-math.prod(shape) * dtype.itemsize // ALIGNMENT) * ALIGNMENT for dtype, shape in wanted]
+            if not self.views or self.views[torch.uint8][0].numel() < sum(sizes):
+                block = pinned(max(SMALLEST_BLOCK, 1 << sum(sizes).bit_length()))
+                self.views = {torch.uint8: (block, block.numpy())}
+            self.parts = [self._part(dtype, shape, sum(sizes[:i])) for i, (dtype, shape) in enumerate(wanted)]
+            self.wanted = wanted
+        return self.parts
+
+    def _part(self, dtype: Any, shape: Any, begin: int) -> tuple[Any, NDArray[Any]]:
+        if dtype not in self.views:
+            view = self.views[torch.uint8][0].view(dtype)
+            self.views[dtype] = view, view.numpy()
+        (tensor, array), start = self.views[dtype], begin // dtype.itemsize
+        return _part(tensor, start, shape), array[start : start + math.prod(shape)].reshape(shape)
 
 
 class _Blocks(threading.local):
-    """Pinned memory of a thread, by stream, as a tensor of each dtype and as an array."""
+    """The blocks of a thread by stream: that for values read, and that for results."""
 
     def __init__(self) -> None:
-        self.of_streams: dict[Any, dict[Any, Any]] = {}
+        self.of_streams: dict[Any, tuple[_Block, _Block]] = {}
 
-    def of(self, stream: Any, n_bytes: int, dtype: Any) -> tuple[Any, Any]:
-        views = self.of_streams.get(stream)
-        if views is None or views[torch.uint8][0].numel() < n_bytes:
-            block = pinned(max(SMALLEST_BLOCK, 1 << n_bytes.bit_length()))
-            views = self.of_streams[stream] = {torch.uint8: (block, block.numpy())}
-        if dtype not in views:
-            view = views[torch.uint8][0].view(dtype)
-            views[dtype] = view, None if dtype == torch.bfloat16 else view.numpy()  # NumPy has no bfloat16
-        of_dtype: tuple[Any, Any] = views[dtype]
-        return of_dtype
+    def of(self, stream: Any) -> tuple[_Block, _Block]:
+        if stream not in self.of_streams:
+            self.of_streams[stream] = _Block(), _Block()
+        return self.of_streams[stream]
 
 
 _blocks = _Blocks()
@@ -63,79 +86,84 @@ def stream_of(tensor: Any) -> Any:
     return torch.cuda.current_stream(tensor.device)
 
 
+def reading(*values: Any) -> tuple[list[Any], Callable[[], Any]]:
+    """Begin to copy tensors to arrays, and return these, or other values unchanged, with the function that awaits them.
+
+    Halves become float32. The arrays are valid until the next call by this thread.
+    """
+    remote = [place for place, value in enumerate(values) if is_cuda(value)]
+    arrays = [None if value is None or i in remote else _array(value) for i, value in enumerate(values)]
+    if not remote:
+        return arrays, _nothing
+    there = [values[place] for place in remote]
+    there = [value.to(torch.float32) if value.dtype in HALVES else value for value in there]
+    streams = {device: stream_of(value) for device, value in {each.device: each for each in there}.items()}
+    parts = _blocks.of(streams[there[0].device])[0].cut([(value.dtype, value.shape) for value in there])
+    for place, value, (part, array) in zip(remote, there, parts, strict=True):
+        part.copy_(value, non_blocking=True)
+        arrays[place] = array
+    if len(streams) == 1:
+        return arrays, streams[there[0].device].synchronize
+    return arrays, lambda: [stream.synchronize() for stream in streams.values()]
+
+
 def on_host(*values: Any) -> list[Any]:
-    """Return arrays of the tensors' values, in dtypes that hold them, and other values unchanged.
+    """Return arrays of the tensors' values, and other values unchanged, as `reading` does."""
+    arrays, wait = reading(*values)
+    wait()
+    return arrays
 
-    The arrays are valid until the next call by this thread.
+
+def results(
+    like: Any, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[Any]
+) -> tuple[list[NDArray[Any]], Callable[[], list[Any]]]:
+    """Return arrays to write results to, and the function that makes tensors of them on the device of ``like``.
+
+    The arrays are of float64, or of float32 for the other dtypes. A caller that has begun to read tensors of the same
+    stream awaits them before it writes. On another device than the CPU the tensors share one block of memory, and all
+    but the last are views.
     """
-    if not any(map(is_cuda, values)):
-        return [value if value is None else _array(value) for value in values]
-    remote = [value for value in values if is_cuda(value)]
-    sizes = [-(-value.numel() * value.element_size() // ALIGNMENT) * ALIGNMENT for value in remote]
-    streams = {device: stream_of(value) for device, value in {each.device: each for each in remote}.items()}
-    first, begin, copies = streams[remote[0].device], 0, {}
-    for value, size in zip(remote, sizes, strict=True):
-        view, array = _blocks.of(first, sum(sizes), value.dtype)
-        start, shape = begin // value.element_size(), tuple(value.shape)
-        part = _part(view, start, shape)
-        part.copy_(value.detach() if value.requires_grad else value, non_blocking=True)
-        copies[id(value)] = part if array is None else array[start : start + value.numel()].reshape(shape)
-        begin += size
-    for stream in streams.values():
-        stream.synchronize()
-    return [_array(copies.get(id(value), value)) for value in values]
-
-
-def room(like: Any, dtype: Any) -> NDArray[Any]:
-    """Return an array of as many numbers as ``like`` has, in the place from which `on_device` copies its first result.
-
-    What `on_host` returned may lie there too, so it must have been read before anything is written.
-    """
+    if is_on_cpu(like):
+        arrays = [np.empty(shape, _held(dtype)) for shape, dtype in zip(shapes, dtypes, strict=True)]
+        return arrays, lambda: list(map(_to, map(torch.from_numpy, arrays), dtypes))
+    sizes = [math.prod(shape) for shape in shapes]
+    common = torch.float64 if torch.float64 in dtypes else torch.float32
+    moved = torch.empty(sum(sizes), dtype=common, device=like.device)
     if is_cuda(like):
-        place: NDArray[Any] = _blocks.of(stream_of(like), like.numel() * dtype.itemsize, dtype)[1][: like.numel()]
-        return place
-    return np.empty(like.numel(), np.float64 if dtype == torch.float64 else np.float32)
-
-
-def on_device(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> list[Any]:
-    """Return tensors of the arrays' values on the device of ``like``, of whose values `on_host` has made a copy.
-
-    On another device than the CPU they share one block of memory, and all but the last are views.
-    """
-    with np.errstate(over="ignore"):  # as PyTorch's conversions, which take longer
-        if is_on_cpu(like):
-            return [_tensor(array, dtype) for array, dtype in zip(arrays, dtypes, strict=True)]
-        return _in_one_copy(like, arrays, dtypes)
-
-
-def _tensor(array: NDArray[Any], dtype: Any) -> Any:
-    if dtype == torch.float64:
-        return torch.from_numpy(array)
-    single = torch.from_numpy(array.astype(np.float32, copy=False))
-    return single if dtype == torch.float32 else single.to(dtype)
-
-
-def _in_one_copy(like: Any, arrays: list[NDArray[Any]], dtypes: list[Any]) -> list[Any]:
-    size = sum(array.size for array in arrays)
-    common = torch.float64 if torch.float64 in dtypes else torch.float32  # NumPy has no bfloat16
-    moved = torch.empty(size, dtype=common, device=like.device)
-    if is_cuda(like):
-        block, values = _blocks.of(stream_of(like), size * common.itemsize, common)
+        ((block, values),) = _blocks.of(stream_of(like))[1].cut([(common, moved.shape)])
     else:
-        block = torch.empty(size, dtype=common)
+        block = torch.empty(moved.shape, dtype=common)
         values = block.numpy()
-    begin, results = 0, []
-    for array in arrays:
-        if array.base is not values:  # it was not computed in its place
-            values[begin : begin + array.size] = array.reshape(-1)
-        if begin + array.size < size:
-            results.append(_part(moved, begin, array.shape))
+    arrays, tensors = [], []
+    for i, (size, shape) in enumerate(zip(sizes, shapes, strict=True)):
+        begin = sum(sizes[:i])
+        arrays.append(values[begin : begin + size].reshape(shape))
+        if i < len(sizes) - 1:
+            tensors.append(_part(moved, begin, shape))
         else:  # no view, which autograd would not let users change in place
-            place = moved.untyped_storage(), begin, array.shape, _strides(array.shape)
-            results.append(moved.new_empty(0).set_(*place))
-        begin += array.size
-    moved.copy_(block[:size], non_blocking=True)
-    return [part.to(dtype) for part, dtype in zip(results, dtypes, strict=True)]
+            tensors.append(moved.new_empty(0).set_(moved.untyped_storage(), begin, shape, _strides(shape)))
+
+    def send() -> list[Any]:
+        moved.copy_(block, non_blocking=True)
+        return list(map(_to, tensors, dtypes))
+
+    return arrays, send
+
+
+def on_device(like: Any, array: NDArray[Any], dtype: Any) -> Any:
+    """Return a tensor of an array's values on the device of ``like``, of whose values `on_host` has made a copy."""
+    (place,), send = results(like, [array.shape], [dtype])
+    with np.errstate(over="ignore"):  # as PyTorch's conversions
+        place[...] = array
+    return send()[0]
+
+
+def _to(tensor: Any, dtype: Any) -> Any:
+    return tensor if tensor.dtype == dtype else tensor.to(dtype)
+
+
+def _nothing() -> None:
+    """There is nothing to wait for."""
 
 
 def _part(block: Any, begin: int, shape: tuple[int, ...]) -> Any:
@@ -146,9 +174,11 @@ def _strides(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
+def _held(dtype: Any) -> Any:
+    return np.float64 if dtype == torch.float64 else np.float32
+
+
 def _array(value: Any) -> Any:
     if not hasattr(value, "is_cuda"):  # isinstance takes a microsecond for a tensor
         return value
-    if value.dtype == torch.bfloat16:
-        value = value.to(torch.float32)
-    return value.numpy(force=True)
+    return (value.to(torch.float32) if value.dtype in HALVES else value).numpy(force=True)

@@ -11,10 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.ranking.metrics import gains_of_grades
 from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
-from plrank_fast.rank_weights import LARGEST_LABEL, gains
+from plrank_fast.rank_weights import gains_of_labels
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
 
@@ -46,50 +45,43 @@ def loss_options(metric: str, max_label: float | None, rank_weights: Any = None,
 def expected_loss(
     scores: NDArray[Any],
     relevance: ArrayLike,
-    *,
     offsets: ArrayLike | None,
     mask: ArrayLike | None,
     weight: ArrayLike | None,
+    rank_weights: ArrayLike | None,
+    *,
     metric: Any,
     cutoff: int | None,
-    rank_weights: ArrayLike | None,
     gain: str,
     max_label: float | None,
     normalize: bool,
     reduction: str,
     method: str,
     words: Callable[[], list[int]],
+    gradient: NDArray[Any],
     direction: ArrayLike | None = None,
-    gradient: NDArray[Any] | None = None,
     **options: Any,
-) -> tuple[FloatArray, NDArray[Any]]:
-    """Compute the loss of each query, whose sum is the reduction asked for, and the gradient of that sum.
+) -> FloatArray:
+    """Compute the loss of each query, whose sum is the reduction asked for, and write the gradient of that sum.
 
-    The scores have a shape that `layout_of` takes, and the gradient has theirs, with 0 in the padding. The options are
-    those of ``plrank_fast.torch.PlackettLuceLoss``; ``options`` go to `value_and_gradient`. Only sampled methods call
-    ``words``, which returns the words of the seed. With a ``direction``, a change of the scores, the exact method
-    returns the slope of each loss along it, and the derivative of the gradient. ``gradient`` is an array (n_docs,) of
-    float64 or float32 that the gradient may be written to, after the arguments have been read.
+    The scores have a shape that `layout_of` takes, and ``gradient``, of float64 or float32, has theirs, with 0 in the
+    padding. The options are those of ``plrank_fast.torch.PlackettLuceLoss``, as `loss_options` returns them;
+    ``options`` go to `value_and_gradient`. Only sampled methods call ``words``, which returns the words of the seed.
+    With a ``direction``, a change of the scores, the exact method returns the slope of each loss along it, and writes
+    the derivative of the gradient.
     """
-    normalize = loss_options(
-        metric, max_label, rank_weights, gain=gain, reduction=reduction, normalize=normalize, method=method,
-        n_samples=options.get("n_samples"), first_query=options["first_query"],
-    )["normalize"]  # fmt: skip
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
+    n_threads = options["n_threads"]
 
-    def gain_of(grades: FloatArray) -> FloatArray:
-        if gain == "linear":
-            return grades
-        return gains(validation.within(grades, "relevance", 0.0, LARGEST_LABEL, GRADES))
+    def gain_of(labels: NDArray[Any]) -> FloatArray:
+        if gain == "exponential":
+            return gains_of_labels(labels, n_threads, "relevance", GRADES)
+        return validation.real_array(labels, "relevance", n_threads=n_threads)
 
-    given = layout.documents(relevance, "relevance")
-    exponential = metric in WITH_GAINS and gain == "exponential"
-    labels = gains_of_grades(given, options["n_threads"]) if exponential else None
-    if labels is None:
-        labels = validation.real_array(given, "relevance")
-    else:
-        gain = "linear"  # of these, which are gains
+    labels = layout.documents(relevance, "relevance")
+    if metric not in WITH_GAINS:
+        labels = validation.real_array(labels, "relevance", n_threads=n_threads)
     target = labelled_metric(
         metric, labels, layout.offsets, cutoff=cutoff, gain=gain_of, rank_weights=rank_weights,
         max_label=max_label, name="relevance",
@@ -109,28 +101,32 @@ def expected_loss(
     validation.require(can_change, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)
     over_ideal = normalize and metric == "ndcg"
     given_scores = layout.documents(scores, "scores")
+    slopes = gradient.reshape(-1) if layout.places is None else np.empty(given_scores.size, gradient.dtype)
     if method == EXACT and direction is None and metric != "ap":
-        if gradient is None or layout.mask is not None:  # the mask is read once more, and may lie in that place
-            gradient = np.empty(given_scores.size, np.float64 if gradient is None else gradient.dtype)
         values = _exact.scaled_expectations(
             given_scores, target.relevance, target.rank_weights, layout.offsets, target.stop, options["rtol"], factors,
-            over_ideal, options["n_threads"], gradient,
+            over_ideal, n_threads, slopes,
         )  # fmt: skip
-        return values, layout.place(gradient)
-    if over_ideal:
-        # A query without relevant documents has an ideal metric of 0, and no gradient.
-        factors = target.over_ideal(factors, layout.offsets, options["n_threads"])
-    values, ascent = target.value_and_gradient(
-        given_scores, method, offsets=layout.offsets,
-        rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
-    )  # fmt: skip
-    if direction is not None:
-        along = np.asarray(layout.documents(direction, "direction"), dtype=np.float64)
-        query = np.repeat(np.arange(n_queries), np.diff(layout.offsets))
-        values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
-        ascent = pl_rank_exact_hvp(
-            given_scores, target.relevance, target.rank_weights, along, offsets=layout.offsets,
-            rtol=options["rtol"], n_threads=options["n_threads"],
+    else:
+        if over_ideal:
+            # A query without relevant documents has an ideal metric of 0, and no gradient.
+            factors = target.over_ideal(factors, layout.offsets, n_threads)
+        values, ascent = target.value_and_gradient(
+            given_scores, method, offsets=layout.offsets,
+            rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
         )  # fmt: skip
-    ascent *= np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors
-    return factors * values, layout.place(ascent)
+        if direction is not None:
+            along = np.asarray(layout.documents(direction, "direction"), dtype=np.float64)
+            query = np.repeat(np.arange(n_queries), np.diff(layout.offsets))
+            values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
+            ascent = pl_rank_exact_hvp(
+                given_scores, target.relevance, target.rank_weights, along, offsets=layout.offsets,
+                rtol=options["rtol"], n_threads=n_threads,
+            )  # fmt: skip
+        of_docs = np.repeat(factors, np.diff(layout.offsets)) if isinstance(factors, np.ndarray) else factors
+        with np.errstate(over="ignore"):  # as PyTorch's and JAX's conversions
+            np.multiply(ascent, of_docs, out=slopes, casting="same_kind")
+        values = factors * values
+    if layout.places is not None:
+        layout.place(slopes, gradient)
+    return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,22 +17,19 @@ class Layout(NamedTuple):
 
     shape: tuple[int, ...]
     offsets: IntArray  # those of the ragged batch
-    mask: NDArray[np.bool_] | None  # True for documents; None if there is no padding
+    places: NDArray[np.intp] | None  # those of the documents; None if there is no padding
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Return the values of the documents, one after another, (n_docs,), without the padding."""
         array = validation.as_array(values, name)
-        same = array.shape == self.shape or (self.mask is None and array.shape == (int(np.prod(self.shape)),))
+        same = array.shape == self.shape or (self.places is None and array.shape == (math.prod(self.shape),))
         validation.require(same, f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
-        return array.reshape(-1) if self.mask is None else array[self.mask]
+        return array.reshape(-1) if self.places is None else array.reshape(-1).take(self.places)
 
-    def place(self, values: NDArray[Any]) -> NDArray[Any]:
-        """Return an array of the layout's shape with the documents' values in their places, and 0 in the padding."""
-        if self.mask is None:
-            return values.reshape(self.shape)
-        array = np.zeros(self.shape, dtype=values.dtype)
-        array[self.mask] = values
-        return array
+    def place(self, values: NDArray[Any], out: NDArray[Any]) -> None:
+        """Write the documents' values to their places in an array of the layout's shape, and 0 to the padding."""
+        out.fill(0)
+        out.reshape(-1)[self.places] = values  # np.put takes three times as long
 
 
 def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike | None) -> Layout:
@@ -52,8 +50,9 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
         kind = "booleans, True for documents, got dtype"
         validation.require(places.dtype == np.bool_, f"mask must hold {kind} {places.dtype}", TypeError)
         validation.require(places.shape == shape, f"mask must have the shape of scores, {shape}, got {places.shape}")
-        lengths = places.sum(axis=-1).reshape(-1)
-        return Layout(shape, np.append(0, np.cumsum(lengths)).astype(np.int64), places)
+        of_documents = np.flatnonzero(places)
+        rows = offsets_of_rows(shape if len(shape) == 2 else (1, *shape))
+        return Layout(shape, of_documents.searchsorted(rows), of_documents)
     if len(shape) == 1 or shape[1] == 1:
         return Layout(shape, validation.query_offsets(offsets, shape[0]), None)
     return Layout(shape, offsets_of_rows(shape), None)
