@@ -114,11 +114,11 @@ def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> list[Any]:
     of_queries = options["reduction"] == "none"
     shape = (count_queries(tuple(scores.shape), *inputs[2:4]),) if of_queries else ()
     (gradient, loss), send = results(scores, (tuple(scores.shape), shape), (dtype, scores.dtype))
-    wait()
     with threads_of("torch") if device_copies.is_on_cpu(scores) else contextlib.nullcontext():
         values = expected_loss(
-            *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, **options
-        )
+            *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, wait=wait,
+            **options,
+        )  # fmt: skip
     with np.errstate(over="ignore"):  # as PyTorch's conversions
         loss[...] = values if of_queries else np.add.reduce(values)
     return send()

@@ -59,6 +59,7 @@ def expected_loss(
     method: str,
     words: Callable[[], list[int]],
     gradient: NDArray[Any],
+    wait: Callable[[], Any] = lambda: None,
     direction: ArrayLike | None = None,
     **options: Any,
 ) -> FloatArray:
@@ -67,23 +68,20 @@ def expected_loss(
     The scores have a shape that `layout_of` takes, and ``gradient``, of float64 or float32, has theirs, with 0 in the
     padding. The options are those of ``plrank_fast.torch.PlackettLuceLoss``, as `loss_options` returns them;
     ``options`` go to `value_and_gradient`. Only sampled methods call ``words``, which returns the words of the seed.
+    Arrays may be copied from a device until ``wait`` returns, and what needs none of their values is done before.
     With a ``direction``, a change of the scores, the exact method returns the slope of each loss along it, and writes
     the derivative of the gradient.
     """
+    with_gains, n_threads = metric in WITH_GAINS, options["n_threads"]
+    if not (with_gains and offsets is mask is weight is rank_weights is None):
+        wait()
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
-    n_threads = options["n_threads"]
-
-    def gain_of(labels: NDArray[Any]) -> FloatArray:
-        if gain == "exponential":
-            return gains_of_labels(labels, n_threads, "relevance", GRADES)
-        return validation.real_array(labels, "relevance", n_threads=n_threads)
-
     labels = layout.documents(relevance, "relevance")
-    if metric not in WITH_GAINS:
+    if not with_gains:
         labels = validation.real_array(labels, "relevance", n_threads=n_threads)
     target = labelled_metric(
-        metric, labels, layout.offsets, cutoff=cutoff, gain=gain_of, rank_weights=rank_weights,
+        metric, labels, layout.offsets, cutoff=cutoff, gain=lambda labels: labels, rank_weights=rank_weights,
         max_label=max_label, name="relevance",
     )  # fmt: skip
     factors: Any = -1.0  # one for each query's metric, or one for all
@@ -102,6 +100,13 @@ def expected_loss(
     over_ideal = normalize and metric == "ndcg"
     given_scores = layout.documents(scores, "scores")
     slopes = gradient.reshape(-1) if layout.places is None else np.empty(given_scores.size, gradient.dtype)
+    wait()
+    if with_gains:
+        if gain == "exponential":
+            labels = gains_of_labels(labels, n_threads, "relevance", GRADES)
+        else:
+            labels = validation.real_array(labels, "relevance", n_threads=n_threads)
+        target = target._replace(relevance=labels)
     if method == EXACT and direction is None and metric != "ap":
         values = _exact.scaled_expectations(
             given_scores, target.relevance, target.rank_weights, layout.offsets, target.stop, options["rtol"], factors,

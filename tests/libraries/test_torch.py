@@ -447,15 +447,19 @@ def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
     assert torch.equal(value, wanted)
 
 
-def test_gradients_computed_elsewhere(gpu):
-    """Those of sampled methods and of padded rows. Mutants: not copied to the block; written over a mask on the GPU,
-    which is read once more."""
+def test_all_arguments_of_a_gpu(gpu):
+    """Sampled methods and padded rows, whose gradients are computed elsewhere, weights and other metrics.
+
+    Mutants: a gradient not copied to the block; a mask, weights or labels read before they are awaited.
+    """
     far, _ = gpu
     rows, labels, mask = (torch.tensor(each) for each in (padded(SCORES, 0.0)[0], *padded(LABELS, 0.0)))
     mask[:, 0] = False
-    for options in ({"method": "cmc", "rng": 3}, {"mask": mask}):
+    weight = torch.arange(1.0, 6.0)
+    for options in ({"method": "cmc", "rng": 3}, {"mask": mask}, {"weight": weight}, {"metric": "mrr"}, {}):
         gradients = []
-        for place in (set(), {rows.data_ptr(), labels.data_ptr(), mask.data_ptr()}):
+        for place in (set(), {each.data_ptr() for each in (rows, labels, mask, weight)}):
+            device_copies._blocks.of_streams.clear()
             far |= place
             scores = rows.detach().requires_grad_()
             value = plackett_luce_loss(scores, labels, **options)
