@@ -15,7 +15,7 @@ pytest.importorskip("matplotlib")
 
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS
 from plrank_fast.reproduction import experiment, learning, published, report, summary
-from plrank_fast.reproduction.findings import FAILS, HOLDS, OPEN, all_findings
+from plrank_fast.reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
 from plrank_fast.reproduction.results import ResultsFile
 
 TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
@@ -168,6 +168,20 @@ def test_statements_about_cost_follow_from_the_figures():
 
 
 @pytest.mark.parametrize(
+    ("intervals", "verdict"),
+    [
+        *(([(2, 3)], HOLDS), ([(-2, -1)], FAILS), ([(-1, 1)], OPEN), ([(2, 3), (4, 5)], HOLDS)),
+        *(([(2, 3), (-2, -1)], IN_PART), ([(-1, 1), (2, 3)], IN_PART), ([(-1, 1), (-2, -1)], OPEN)),
+    ],
+)
+def test_verdict_of_several_cases(intervals, verdict):
+    """Mutants: the verdict of the first case; of any."""
+    estimates = {str(interval): summary.Estimate(0.0, *interval) for interval in intervals}
+    assert next(judged("It is positive", "value", estimates, 0.0)).verdict == verdict
+    assert not list(judged("It is positive", "value", {}, 0.0))
+
+
+@pytest.mark.parametrize(
     ("many", "expected"), [([0.5, 0.51, 0.52], HOLDS), ([0.3, 0.31, 0.32], FAILS), ([0.35, 0.45, 0.42], OPEN)]
 )
 def test_statements_about_samples_follow_from_the_curves(many, expected):
@@ -192,6 +206,16 @@ def test_intervals_are_those_of_student():
     values = np.array([1.0, 2.0, 4.0])
     estimate, error = summary.over_seeds(values), 4.30 * values.std(ddof=1) / np.sqrt(3)
     assert [estimate.low, estimate.high] == pytest.approx([values.mean() - error, values.mean() + error])
+
+
+def test_results_file_refuses_what_is_damaged(tmp_path):
+    """Mutant: a line that is cut off taken for the end."""
+    path = tmp_path / "results.jsonl"
+    ResultsFile(path, {"minutes": 1}).add("cost", 0, {"set": "mslr"}, {"x": 1.5}, 2.0)
+    assert ResultsFile(path, {"minutes": 1}).seconds("cost") == 2.0
+    path.write_text(path.read_text()[:-9])
+    with pytest.raises(ValueError, match=r"^results .* damaged$"):
+        ResultsFile(path, {"minutes": 1})
 
 
 def test_real_files_in_folds(tmp_path, tiny, capsys):

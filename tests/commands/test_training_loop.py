@@ -503,6 +503,15 @@ def test_model_takes_the_features_of_its_training(new_run):
     assert (unscaled.predict(raw.features, offsets=raw.offsets) == unscaled.predict(raw.features)).all()
 
 
+def test_chunks_of_scores(monkeypatch, splits):
+    """Mutants: the last chunk lost; no document at all crashes."""
+    network = ScoringNetwork(12, (4,), 0)
+    whole = network.scores(splits["vali"].features)
+    monkeypatch.setattr("plrank_fast.training.network.DOCS_PER_CHUNK", 7)
+    np.testing.assert_allclose(network.scores(splits["vali"].features), whole, rtol=1e-5)
+    assert network.scores(np.zeros((0, 12))).shape == (0,)
+
+
 # --- files of a run
 
 

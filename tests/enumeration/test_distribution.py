@@ -175,6 +175,16 @@ class TestEntropyAndDivergence:
                     far.append(abs(value[0] - right) > 5.0 * error[0] + 1e-12)
             assert sum(far) <= 2, n_samples
 
+    def test_many_draws(self):
+        """The stated error nears the deviation of the estimates. Mutants: the range in place of the deviation of a
+        uniform distribution over it; the range from the number of items alone."""
+        policy = PlackettLuce(np.random.default_rng(1).normal(size=30))
+        for n_samples, factor in ((100, 2.0), (1000, 1.3)):
+            estimates = [policy.entropy(n_samples=n_samples, rng=seed) for seed in range(25)]
+            deviation = np.std([estimate.value[0] for estimate in estimates])
+            stated = np.mean([estimate.standard_error[0] for estimate in estimates])
+            assert 0.7 * deviation < stated < factor * deviation
+
     def test_far_apart(self):
         """The mode is certain: no entropy, and none of the other distribution's.
 

@@ -3,6 +3,7 @@
 import bz2
 import gzip
 import lzma
+import os
 import re
 import tracemalloc
 
@@ -180,6 +181,11 @@ def test_every_matrix_counts(tmp_path, monkeypatch):
             call()
         monkeypatch.setattr(memory, "available_bytes", lambda needed=needed: needed)
         assert call().features.nbytes == needed
+
+
+def test_available_memory():
+    """Mutant: kilobytes taken for bytes."""
+    assert 2**28 < memory.available_bytes() <= os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 def test_zero_based(tmp_path):
