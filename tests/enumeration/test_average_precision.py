@@ -81,7 +81,7 @@ class TestBound:
         the value to 17 times their bound; the first R rank weights, which bound what is lost at the end, a hundredth.
         """
         rng, worst = np.random.default_rng(7), np.zeros(3)
-        for i in range(4000):
+        for i in range(2000):
             n_docs = int(rng.choice([2, 3, 4, 8, 25, 60], p=[0.2, 0.2, 0.2, 0.2, 0.15, 0.05]))
             cutoff, rtol = int(rng.integers(1, n_docs + 1)), 10.0 ** rng.uniform(-7, -0.3)
             scores = scores_of(REGIMES[i % len(REGIMES)], rng, n_docs)

@@ -27,7 +27,8 @@ def in_extended_precision(log_odds):
 
     By inclusion and exclusion: P = sum over subsets S of (-1)^|S| / (1 + w_S).
     """
-    with mpmath.workdps(2000):
+    # the least of the chances is about the product of the weights, a difference of terms up to 1
+    with mpmath.workdps(60 + int(np.maximum(-np.asarray(log_odds), 0.0).sum() + 2 * np.max(np.abs(log_odds)))):
         weights = [mpmath.e ** mpmath.mpf(float(one)) for one in log_odds]
         chance, first, second = mpmath.mpf(0), [mpmath.mpf(0)] * len(weights), [mpmath.mpf(0)] * len(weights)
         for size in range(len(weights) + 1):

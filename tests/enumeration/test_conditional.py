@@ -52,7 +52,7 @@ def test_against_reference(n_docs, cutoff):
     np.testing.assert_array_equal(gradient, plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings))
 
 
-@pytest.mark.parametrize("spread", [0.0, 1.0, 6.0])
+@pytest.mark.parametrize("spread", [0.0, 6.0])
 def test_long_lists_are_interpolated(spread):
     """Gradient and Hessian through Chebyshev nodes in the weight, or without where they are too few: the second ranking
     leaves the heaviest item out. Mutants: no look at the coefficients; f instead of f / w, which light items notice."""

@@ -38,8 +38,9 @@ def scores_of(*shape):
 # --- both
 
 
-@pytest.mark.parametrize("shape", [(5,), (3, 5), (2, 3, 5)])
-@pytest.mark.parametrize("sample_shape", [(), (7,), (4, 2)])
+@pytest.mark.parametrize(
+    ("shape", "sample_shape"), [((5,), ()), ((5,), (4, 2)), ((3, 5), (7,)), ((2, 3, 5), ()), ((2, 3, 5), (4, 2))]
+)
 def test_shapes_and_draws(library, shape, sample_shape):
     """The draws of the library, by the words of the seed. Mutants: samples and batch exchanged; every row of the batch
     with the draws of the first; the seed left out."""
@@ -92,7 +93,8 @@ def test_log_probability_and_gradient(library, kind, part):
 
 @pytest.mark.parametrize("cutoff", [1, 3])
 def test_entropy_and_divergence(library, cutoff):
-    """Means of 500 estimates, and of their gradients, against sums over all rankings, at five standard errors.
+    """Means of 200 estimates, and of their gradients, against sums over all rankings, at five standard errors, with a
+    rate of false positives of 1e-5 in a test.
 
     Mutants: the gradient through the log-probability drawn from left out; its sign; the baseline includes the draw.
     """
@@ -110,9 +112,9 @@ def test_entropy_and_divergence(library, cutoff):
 
     rows = library.array(scores_of(2, 4))
     both = library.value_and_jacobian(estimate)
-    drawn = [both(rows, seed) for seed in range(500)]
+    drawn = [both(rows, seed) for seed in range(200)]
     error = np.abs(np.mean(drawn, axis=0) - library.value_and_jacobian(exact)(rows, 0))
-    assert (error <= 5 * np.std(drawn, axis=0) / 500**0.5 + library.near).all()
+    assert (error <= 5 * np.std(drawn, axis=0) / 200**0.5 + library.near).all()
 
 
 @pytest.mark.parametrize("dtype", ["float32", "float16", "bfloat16"])
