@@ -29,6 +29,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import curvature as _curvature
+from plrank_fast._core.runtime.arguments import same_numbers
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, SHORT_NAMES, resolve_method
 from plrank_fast._shared.openmp import threads_of
@@ -133,6 +134,7 @@ class BoostingObjective(Workers):
 
     _data_sets: list[_DataSet]  # the last used comes first
     _library = ""  # the one that calls the objective
+    _dtype: Any = np.float64  # to which that library converts the derivatives
 
     @validation.hinted
     def __init__(
@@ -203,9 +205,9 @@ class BoostingObjective(Workers):
 
         Returns
         -------
-        gradient, curvature : ndarray, shape (n_docs,), float64
+        gradient, curvature : ndarray, shape (n_docs,)
             The gradient to descend, and a curvature above 0, both in units of the mean curvature of a document times
-            ``shrinkage``.
+            ``shrinkage``. In float64, but in float32 from the objectives of LightGBM and XGBoost.
 
         Warns
         -----
@@ -223,10 +225,11 @@ class BoostingObjective(Workers):
         summed = _curvature.total_curvature(ascent, diagonal, self.n_threads)
         total, number = self._added(np.array([summed, ascent.size]))
         least = LEAST_CURVATURE / self.shrinkage
-        if total == 0.0:  # nothing to learn
-            return np.zeros(ascent.size), np.full(ascent.size, least)
-        divisor = total / number * self.shrinkage
-        return _curvature.divided(ascent, diagonal, divisor, least, self.n_threads)
+        # Where there is nothing to learn, the gradient is 0.
+        divisor = total / number * self.shrinkage if total > 0.0 else np.inf
+        pair = np.empty((2, ascent.size), self._dtype)
+        gradient, curvature = _curvature.divided(ascent, diagonal, divisor, least, self.n_threads, pair)
+        return gradient, curvature
 
     def _round(
         self, scores: ArrayLike, labels: ArrayLike, offsets: IntArray, weights: FloatArray | None
@@ -509,9 +512,9 @@ class _DataSet:
         return (
             self.weighted == (weights is not None)
             and self.labels.shape == scores.shape
-            and np.array_equal(self.labels, labels)
-            and np.array_equal(self.offsets, [0, scores.size] if offsets is None else offsets)
-            and (weights is None or np.array_equal(self.weights, weights))
+            and same_numbers(self.labels, labels)
+            and same_numbers(self.offsets, [0, scores.size] if offsets is None else offsets)
+            and (weights is None or same_numbers(self.weights, weights))
         )
 
 
@@ -532,8 +535,8 @@ class _Rounds:
         """
         at_start = (
             self.start is not None
-            and np.array_equal(scores[:FEW], self.start[:FEW])  # nearly always decides
-            and np.array_equal(scores, self.start)
+            and same_numbers(scores[:FEW], self.start[:FEW])  # nearly always decides
+            and same_numbers(scores, self.start)
         )
         if self.start is None or (at_start and self.moved):
             return _Rounds(first_round, scores.copy(), 1)

@@ -25,6 +25,7 @@ from weakref import WeakSet
 import numpy as np
 
 from plrank_fast import validation
+from plrank_fast._core.runtime.arguments import same_numbers
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
@@ -100,6 +101,7 @@ class Objective(BoostingObjective):
     """
 
     _library = "lightgbm"
+    _dtype = np.float32
     _checked: WeakSet[Any]  # data sets of which parameters and queries have been looked at
     _read: tuple[Any, ...]  # LightGBM's groups and weights of the last round, offsets and query weights
 
@@ -240,7 +242,7 @@ def _queries(group: Any, weight: Any) -> tuple[IntArray, FloatArray | None]:
 
 def _same(values: Any, kept: Any) -> bool:
     """Return whether the values are those of which a copy was kept."""
-    return values is kept is None or np.array_equal(values, kept)
+    return values is kept is None or same_numbers(values, kept)
 
 
 def _tell_of_unused(dataset: Any) -> None:

@@ -102,6 +102,7 @@ class Objective(_Workers, BoostingObjective):
     """
 
     _library = "xgboost"
+    _dtype = np.float32
     _seen: WeakSet[Any]  # boosters without the default metric
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:

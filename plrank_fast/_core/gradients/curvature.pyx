@@ -21,8 +21,9 @@ cdef struct Call:
     double *sums                 # one for each range, whatever the number of threads
     double divisor
     double least                 # added to each curvature
-    double *gradient
-    double *curvature
+    intp_t n_docs
+    double *doubles              # (2, n_docs): gradient and curvature; NULL if they are wanted as floats
+    float *floats
 
 
 cdef inline double curvature_of(const Call *call, intp_t d) noexcept nogil:
@@ -48,36 +49,42 @@ cdef void add_curvatures(void *call_, intp_t start, intp_t stop) noexcept nogil:
 
 cdef void divide(void *call_, intp_t start, intp_t stop) noexcept nogil:
     cdef const Call *call = <const Call *>call_
+    cdef double gradient, curvature
     cdef intp_t d
     for d in range(start, stop):
-        call.gradient[d] = call.ascent[d] / -call.divisor
-        call.curvature[d] = curvature_of(call, d) / call.divisor + call.least
+        gradient = call.ascent[d] / -call.divisor
+        curvature = curvature_of(call, d) / call.divisor + call.least
+        if call.floats != NULL:
+            call.floats[d], call.floats[call.n_docs + d] = <float>gradient, <float>curvature
+        else:
+            call.doubles[d], call.doubles[call.n_docs + d] = gradient, curvature
 
 
-cdef int read(Call *call, intp_t *n_docs, object ascent, object diagonal) except -1:
-    call.ascent = doubles_of(ascent, n_docs)
-    call.diagonal = doubles_of(diagonal, n_docs) if diagonal is not None else NULL
+cdef int read(Call *call, object ascent, object diagonal) except -1:
+    call.ascent = doubles_of(ascent, &call.n_docs)
+    call.diagonal = doubles_of(diagonal, &call.n_docs) if diagonal is not None else NULL
     return 0
 
 
 def total_curvature(ascent, diagonal, n_threads):
     """Return the sum of the curvatures of documents; ``diagonal`` may be None."""
-    cdef intp_t n_docs
     cdef Call call
-    read(&call, &n_docs, ascent, diagonal)
-    sums = np.zeros((n_docs + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE)
+    read(&call, ascent, diagonal)
+    sums = np.zeros((call.n_docs + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE)
     call.sums = <double *>data_of(sums)
-    run_ranges(add_curvatures, &call, n_docs, 0.5, resolve_threads(n_threads))
+    run_ranges(add_curvatures, &call, call.n_docs, 0.5, resolve_threads(n_threads))
     return sums.sum()
 
 
-def divided(ascent, diagonal, double divisor, double least, n_threads):
-    """Return minus the gradient and the curvatures over ``divisor``, to which ``least`` is added."""
-    cdef intp_t n_docs
+def divided(ascent, diagonal, double divisor, double least, n_threads, out):
+    """Write minus the gradient and the curvatures over ``divisor``, to which ``least`` is added.
+
+    ``out`` is an array (2, n_docs) of float64 or float32.
+    """
     cdef Call call
-    read(&call, &n_docs, ascent, diagonal)
-    gradient, curvature = np.empty(n_docs), np.empty(n_docs)
+    read(&call, ascent, diagonal)
     call.divisor, call.least = divisor, least
-    call.gradient, call.curvature = <double *>data_of(gradient), <double *>data_of(curvature)
-    run_ranges(divide, &call, n_docs, 1.0, resolve_threads(n_threads))
-    return gradient, curvature
+    call.doubles = <double *>data_of(out) if out.itemsize == sizeof(double) else NULL
+    call.floats = <float *>data_of(out) if call.doubles == NULL else NULL
+    run_ranges(divide, &call, call.n_docs, 1.0, resolve_threads(n_threads))
+    return out
