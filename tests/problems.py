@@ -36,12 +36,6 @@ def graded(n_docs, cutoff, seed=0):
     return rng.normal(size=n_docs), relevance, plr.dcg_weights(cutoff)
 
 
-def graded_batch(lengths, cutoff):
-    """`graded` queries of these lengths, with the weights that they share, and offsets."""
-    scores, relevance, _ = zip(*(graded(n_docs, cutoff) for n_docs in lengths), strict=True)
-    return np.concatenate(scores), np.concatenate(relevance), plr.dcg_weights(cutoff), plr.offsets_from_group(lengths)
-
-
 def ragged(lengths):
     """Scores and grades of queries of these lengths, empty ones among them, weights of 4 ranks for each, offsets."""
     rng = np.random.default_rng(7)

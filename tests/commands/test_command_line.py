@@ -449,30 +449,6 @@ def test_hint_to_train_longer(values, expected, tmp_path, capsys, monkeypatch):
     assert json.loads((tmp_path / "results.json").read_text())["epochs"] > len(values) - 1
 
 
-@pytest.mark.parametrize(
-    "arguments",
-    [
-        "--epochs 3 --minutes 1000 --cutoff 100",
-        "--minutes 0.000001",
-        "--epochs 3 --objective disparity --cutoff 100",
-        "--epochs 3 --objective dataset --cutoff 100",
-    ],
-)
-def test_bar_fits(arguments, tmp_path, capsys, monkeypatch):
-    """In 80 columns, with a bar, nothing cut off, and a total that it reaches. Mutants: width of the terminal; no bar
-    with a limit of minutes; the share of one limit only; names of what takes the time behind it; nothing shown of a run
-    that has no time for its first batch."""
-    monkeypatch.setenv("COLUMNS", "200")
-    monkeypatch.setattr("plrank_fast._shared.progress_bar.sys.stderr.isatty", lambda: True, raising=False)
-    done("train", *SMALL, *arguments.split(), "--output", tmp_path / "run")
-    lines = [line for line in re.split(r"[\r\n]+", capsys.readouterr().err) if line.strip()]
-    assert max(map(len, lines)) <= 80
-    assert re.fullmatch(
-        r"epoch \d+ 100%\|█{9,}\| \d\d:\d\d<\d\d:\d\d, NDCG@\d+ \d\.\d{4}, (expected|disparity|dataset NDCG) [\d.e-]+",
-        lines[-1].strip(),
-    )
-
-
 # --- packages
 
 

@@ -149,15 +149,3 @@ def test_comparison_of_metrics_runs(tmp_path, capsys):
     for rows in tables.values():
         assert {values[metric].size for values in rows.values() for metric in values} == {30}
         assert rows["ndcg"]["ndcg"].mean() > 0.8
-
-
-def test_timing_runs(tmp_path, run_example):
-    """A row of four ratios for a set and for a length."""
-    for library in ("lightgbm", "xgboost", "catboost"):
-        pytest.importorskip(library)
-    lines = (f"{row % 3} qid:{row // 10} 1:{row % 7} 2:{row % 11}" for row in range(600))
-    (tmp_path / "set.txt").write_text("\n".join(lines))
-    options = ["--turns", "3", "--lengths", "8", "--docs", "200", "--features", "6"]
-    rows = run_example("time_rounds.py", f"a={tmp_path / 'set.txt'}", *options).splitlines()
-    assert [row.split("|")[1].strip() for row in rows[2:]] == ["a", "8"]
-    assert all(float(cell) > 0 for row in rows[2:] for cell in row.split("|")[2:6])

@@ -1,11 +1,8 @@
 """The dashboard's page needs no network, and takes no script but the one that is meant."""
 
 import hashlib
-import importlib
-import itertools
 import re
 import runpy
-import time
 from pathlib import Path
 
 import pytest
@@ -41,17 +38,3 @@ def test_other_contents_are_refused(tmp_path, monkeypatch):
     with pytest.raises(SystemExit, match="SHA-256"):
         published(PAGE, tmp_path, monkeypatch, contents=b"another script")
     assert not list((tmp_path / "vendor").iterdir())
-
-
-def test_cost_of_an_epoch_is_time_of_the_processor(monkeypatch):
-    """docs/benchmarks.md says so: on a busy machine the calls' time by the clock was five times as long. Mutant: the
-    clock, whose seconds are of no use here."""
-    monkeypatch.syspath_prepend(DASHBOARD_FOLDER)
-    processor = itertools.count()
-    module = importlib.import_module("benchmarks.epoch_cost")
-    monkeypatch.setattr(module.RULER.Method, "call", lambda *arguments: lambda: None)
-    monkeypatch.setattr(time, "process_time", lambda: 0.001 * next(processor))
-    cost = module.EpochCost()
-    cost.setup("pl_rank_exact", 5, 100, "yahoo")
-    seconds = cost.track_seconds_per_epoch("pl_rank_exact", 5, 100, "yahoo")
-    assert seconds == pytest.approx(0.001 * cost.workload.per_epoch)

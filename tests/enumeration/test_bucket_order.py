@@ -177,17 +177,6 @@ def test_documents_in_buckets_of_their_own(spread):
     assert plr.bucket_log_prob_vjp(scores, buckets, [1.0]) == pytest.approx(expected, rel=1e-12, abs=1e-13)
 
 
-def test_differences():
-    """Mutants: the variance of the arrival time one too large; its unit not squared."""
-    scores, buckets = random_order(1, 40, n_buckets=5)
-    first, second = plr.bucket_log_prob_vjp(scores, buckets, [1.0], hessian=True)
-    for d in range(40):
-        step = 1e-3 * (np.arange(40) == d)
-        values = [plr.bucket_log_prob(scores + k * step, buckets)[0] for k in (-1, 0, 1)]
-        assert first[d] == pytest.approx((values[2] - values[0]) / 2e-3, abs=1e-6)
-        assert second[d] == pytest.approx((values[2] - 2 * values[1] + values[0]) / 1e-6, abs=1e-4)
-
-
 def test_far_apart():
     """Scores 1e308 apart: the limit; numbers of buckets at their limit. Mutants: weights over the highest score of all;
     the certain has -0.0; numbers in single precision."""

@@ -60,27 +60,6 @@ class TestReferences:
             assert abs((above[0] - below[0]) / 2e-5 - gradient[j]) < 1e-9
             assert abs((above[1][j] - below[1][j]) / 2e-5 - hessian[j]) < 1e-9
 
-    @pytest.mark.parametrize("cutoff", [1, 3, 5])
-    def test_metrics_by_their_names(self, cutoff):
-        """Reciprocal rank, success and ERR of each ranking, averaged over all rankings."""
-        rng = np.random.default_rng(cutoff)
-        scores, labels = rng.normal(size=5), np.array([0, 2, 0, 1, 2])
-        relevant, chance = (labels > 0) * 1.0, (2.0**labels - 1) / 4
-        harmonic = 1 / np.arange(1, cutoff + 1)
-        expected = np.zeros(3)
-        for ranking in itertools.permutations(range(5)):
-            in_order = -np.argsort(ranking).astype(float)
-            probability = np.exp(reference.ranking_log_prob(scores, np.array([ranking])))[0]
-            metrics = (
-                plr.reciprocal_rank(in_order, labels, cutoff), plr.success(in_order, labels, cutoff),
-                plr.err(in_order, labels, cutoff),
-            )  # fmt: skip
-            expected += probability * np.concatenate(metrics)
-        for metric, (theta, gain) in zip(
-            expected, [(harmonic, relevant), (np.ones(cutoff), relevant), (harmonic, chance)], strict=True
-        ):
-            assert abs(reference.exact_by_subsets(scores, gain, theta, gain)[0] - metric) < 1e-14
-
 
 def over_bounds(problem, stop, best, *, rtol=1e-10, noise="gumbel"):
     """Errors over their bounds: value, gradient alone, gradient with the Hessian diagonal, that diagonal."""
@@ -119,17 +98,6 @@ class TestEnumeration:
             *problem, stop = problem_of(kind, n_docs, cutoff, spread)
             best = reference.exact_normal_by_trapezoid(*problem, stop=stop)
             assert over_bounds(problem, stop, best, noise="normal").max() <= 0.5
-
-    def test_who_stops_at_the_first_document(self):
-        """The metric is then that of the first rank, whose expectation is a softmax."""
-        rng = np.random.default_rng(0)
-        for n_docs in (2, 5, 30, 400):
-            scores, relevance = rng.normal(size=n_docs), rng.normal(size=n_docs)
-            chance = np.exp(scores) / np.exp(scores).sum()
-            expected = 2.0 * chance * (relevance - chance @ relevance)
-            weights = np.append(2.0, rng.normal(size=n_docs))
-            got = plr.pl_rank_exact(scores, relevance, weights, stop=np.ones(n_docs), rtol=1e-10)
-            assert error_of(got, expected, relevance, weights) <= 1e-10
 
 
 class TestLists:

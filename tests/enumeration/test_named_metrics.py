@@ -130,13 +130,6 @@ def test_precision_of_all_ranks_is_that_of_each_list():
     np.testing.assert_allclose(-found, plr.precision(SCORES, LABELS, offsets=OFFSETS), atol=1e-6)
 
 
-def test_names_of_metrics_in_histories():
-    """XGBoost maximises what begins with "ndcg", "pre" or "map"."""
-    names = [RankingMetric(metric=metric, cutoff=3).name for metric in OF_RANKING]
-    assert names == [f"{name}_plrank@3" for name in ("ndcg", "dcg", "precision", "mrr", "err", "success", "map")]
-    assert repr(BoostingObjective(metric="mrr")) == "BoostingObjective(cutoff=10, metric='mrr')"
-
-
 def test_empty_is_the_value_of_a_query_without_relevant_documents():
     """DCG has none: its values are not shares. Mutants: of an empty query alone; of DCG too."""
     for metric in OF_RANKING:
@@ -193,14 +186,6 @@ def test_second_derivatives_are_those_of_sums_over_ranks():
     assert product("precision").shape == SCORES.shape
     with pytest.raises(RuntimeError, match="second derivatives need a sum over ranks, got metric='mrr'"):
         product("mrr")
-
-
-@pytest.mark.parametrize("metric", ["mrr", "success", "err"])
-def test_curvature_from_the_hessian_diagonal(metric):
-    """Where readers stop, too."""
-    options = {"metric": metric, "cutoff": 3, "rtol": 1e-6, "shrinkage": 1.0}
-    gradient, curvature = BoostingObjective(**options, curvature="hessian").derivatives(SCORES, LABELS, OFFSETS)
-    assert (curvature + 1e-3 >= np.abs(gradient)).all()
 
 
 def test_queries_whose_rankings_are_all_as_good_have_no_gradient():

@@ -95,14 +95,6 @@ def test_expectation(name):
     np.testing.assert_allclose(gradient, true_gradient(of_ranking), rtol=0, atol=10 * accuracy)
 
 
-def test_what_each_assumes_is_needed():
-    """Rewards of a cascade bias ``iips``, those of any form ``pseudo_inverse`` and sets: the tests above can tell."""
-    for estimator, rewards in ((off_policy.iips, CASCADE), (off_policy.pseudo_inverse, ANY), (of_sets, ANY)):
-        of_ranking = rewards if rewards.ndim == 1 else rewards.sum(axis=1)
-        value = SHOWN @ [estimate.value for estimate in each(estimator, rewards, **LOGGED)]
-        assert abs(value - true_value(NEW, of_ranking)) > 1e-3
-
-
 def test_weight_of_a_set_is_the_mean_weight_of_its_orders():
     """Mutants: the items past the end of a short slate among those shown; the order that was shown."""
     rankings = np.concatenate([EVERY, np.where(np.arange(N_RANKS) < 2, EVERY, -1)])
@@ -158,22 +150,6 @@ def test_gradient_is_that_of_the_estimate(name, options, monkeypatch):
     for d, step in enumerate(1e-4 * np.eye(9)):
         ahead, behind = (estimator(new + sign * step, rankings, rewards, **arguments).value for sign in (1, -1))
         assert abs((ahead - behind) / 2e-4 - estimate.gradient[d]) < 3e-6
-
-
-def test_the_logging_policy_itself():
-    """All weights are 1, the value is the mean, all sessions count. Mutant: denominators of the wrong sessions."""
-    rankings = plr.sample_rankings(OLD, 50, N_RANKS, rng=0)
-    rewards = np.random.default_rng(0).normal(size=50)
-    for options in OPTIONS:
-        for estimate in (
-            off_policy.ips(OLD, rankings, rewards, **LOGGED, **options),
-            off_policy.ips(
-                OLD, rankings, rewards, propensities=off_policy.ranking_propensities(OLD, rankings), **options
-            ),
-        ):
-            assert abs(estimate.value - rewards.mean()) < 1e-13
-            assert abs(estimate.effective_sample_size - 50) < 1e-10
-            assert abs(estimate.standard_error - rewards.std(ddof=1) / np.sqrt(50)) < 1e-12
 
 
 def test_by_hand():

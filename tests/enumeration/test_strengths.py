@@ -100,18 +100,12 @@ def test_disconnected_items():
     ("data", "message"),
     [
         (([0, 1, 1], [0, 1, 2], [0, 3]), "items of rankings must be distinct within a ranking, got 1 at index 2"),
-        (([0, -1], [0, 1], [0, 2]), "items of rankings must be at least 0, got -1"),
-        (([0.5, 1.0], [0, 1], [0, 2]), "items of rankings must hold integers"),
         (([0, 1], [0, 1, 2], [0, 2]), "buckets must have one entry for each of the 2 items"),
-        (([0, 1], [0.5, 1], [0, 2]), "buckets must be whole numbers"),
-        (([0, 1], [0, 1], [0, 1]), "offsets must start with 0 and end with"),
         (([], [], [0]), "rankings must hold an item, got none"),
         (([100_000, 5], [0, 1], [0, 2]), "item 0 is in no ranking with others: .*number the items without gaps"),
-        (([[1, 2], [2, 1]],), "item 0 is in no ranking"),
         (([[0, 1], [0, 0]],), "items of rankings must be distinct within a ranking"),
         ((np.array([[0, 1, -1], [0, -1, 1]]),), "no item after the end of a row"),
         ((np.array([[0, -2]]),), "items of rankings must be at least 0, got -2"),
-        ((np.array([[0.5, 1.0]]),), "rankings must hold items, got dtype float64"),
         (([0, 1], [0, 1]), "offsets must be given with buckets"),
     ],
 )
@@ -127,13 +121,11 @@ def test_bad_arguments_are_named(data, message):
         ({"names": ["a", "b", "c", "c"]}, "names must be distinct"),
         ({"names": list("abcd")}, "item 'd' is in no ranking with others: leave it out of names"),
         ({"weights": [1, 2]}, "weights must have one entry for each of the 3 rankings"),
-        ({"weights": [1, 2, -1]}, "weights must be at least 0"),
         ({"weights": [1, 1, 0]}, "must connect all items, but item 'b' never comes before"),
         ({"reference": "d"}, "reference must be an item, got 'd'"),
         ({"prior": [0, 1, 2]}, "prior only goes with a ridge above 0"),
         ({"features": [[1.0], [2.0]]}, r"features must have one row for each of the 3 items, got shape \(2, 1\)"),
         ({"features": [1.0, 1.0, 1.0]}, "determine the coefficients of these features too weakly: pass fewer"),
-        ({"unranked": "first"}, "unranked must be one of 'absent', 'last'"),
     ],
 )
 def test_bad_options_are_named(options, message):

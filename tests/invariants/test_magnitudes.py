@@ -11,7 +11,7 @@ import pytest
 
 import plrank_fast as plr
 import public_calls
-from plrank_fast import boosting, fairness, losses, off_policy, rewards, validation
+from plrank_fast import boosting, fairness, losses, off_policy, rewards
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.compat import sigir22
 
@@ -366,26 +366,3 @@ class TestKernels:
                 assert _magnitudes.each_within_limits(values) == (size in (0.0, 2.0**200, 2.0**-200))
                 assert _magnitudes.all_finite(values)
             values[place] = 1.0
-
-    @pytest.mark.parametrize(
-        "arranged",
-        [lambda x: x, lambda x: x[::-1], lambda x: x[::2], lambda x: x.reshape(2, -1).T, lambda x: x[:1].reshape(())],
-        ids=["in order", "backwards", "every other", "by columns", "single"],
-    )
-    def test_copies(self, arranged):
-        """Mutants: values in memory's order in place of the array's; what is not finite seen in the last register only.
-
-        Another: an array that is not in order copied as if it were.
-        """
-        values = arranged(np.random.default_rng(0).normal(size=62))
-        copy = validation.real_array(values, "values", None)
-        assert copy.flags.c_contiguous
-        assert not np.shares_memory(copy, values)
-        np.testing.assert_array_equal(copy, values)
-        for place in np.ndindex(values.shape):
-            for bad in (np.nan, np.inf, -np.inf):
-                kept = values[place]
-                values[place] = bad
-                with pytest.raises(ValueError, match="values must be finite"):
-                    validation.real_array(values, "values", None)
-                values[place] = kept

@@ -13,7 +13,6 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-import runtime_variables
 from plrank_fast import losses, validation
 from plrank_fast._core.random import key as keys
 from plrank_fast._core.runtime import arguments
@@ -274,29 +273,6 @@ def test_odd_arguments_get_the_same_answer(name):
         same_answer(answer, other)
 
 
-def with_team(n_items, cutoff, n_samples):
-    """Return whether PL-Rank-3 of a single query enters a parallel region, though of one thread."""
-    problem = Problem(n_items)
-    runtime_variables.team_that_ran()
-    plr.pl_rank_3(
-        problem.scores, problem.relevance, plr.dcg_weights(cutoff), n_samples=n_samples, rng=1, sampler="introselect"
-    )
-    return runtime_variables.team_that_ran() != (0, 0)
-
-
-@pytest.mark.chosen_path
-def test_a_short_query_has_no_team(costs):
-    """A query of a third of a millisecond is short unless a team pays; longer ones are left to rounds, for Ctrl-C.
-
-    Mutants: PL-Rank-3 costs a tenth of a ns per item and rank; every single query is short.
-    """
-    costs(teams=-1)
-    assert not with_team(120, 100, 1000)
-    assert with_team(2000, 10, 20_000)
-    costs(round_ns=1.0)
-    assert with_team(2000, 10, 1)
-
-
 @pytest.mark.parametrize("kind", ["PCG64", "PCG64DXSM", "Philox", "SFC64", "MT19937"])
 @pytest.mark.parametrize("halves", [0, 1, 2])
 def test_keys_of_generators(kind, halves):
@@ -340,17 +316,6 @@ def test_a_generator_is_drawn_from_under_its_lock():
         assert not drawn
     waiting.join()
     assert drawn[0].tolist() == np.random.default_rng(3).integers(0, 2**64, size=2, dtype=np.uint64).tolist()
-
-
-def test_a_generator_of_ones_own_is_asked():
-    """A subclass may draw otherwise. Mutant: ``isinstance`` in place of the type."""
-
-    class Fixed(np.random.Generator):
-        def integers(self, *arguments, **options):
-            return np.array([1, 2], dtype=np.uint64)
-
-    assert keys.stream_key(Fixed(np.random.PCG64(0))) is None
-    assert validation.stream_key(Fixed(np.random.PCG64(0))).tolist() == [1, 2]
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -208,7 +208,6 @@ def test_exchanged_run_and_judgements():
          lambda: align_run({"1": {"a": 1.0}}, {"q1": {"a": 1}})),
         (ValueError, "run must have each document of a query once, got 'a' of 'q' again",
          lambda: align_run([("q", "a", 1.0), ("q", "a", 2.0)], {})),
-        (TypeError, "run must hold real numbers, got dtype <U3", lambda: from_run({"q": {"a": "0.5"}}, [0, 1])),
         (TypeError, "queries of run must hold integers or strings, of one kind, got 'b' at index 1, after 7",
          lambda: from_run({7: {}, "b": {}}, [0])),
         (ValueError, "^run must have a score for at least one of the documents, such as '0' of '0', got none, but one "
@@ -219,12 +218,6 @@ def test_exchanged_run_and_judgements():
          lambda: to_run(SCORES, OFFSETS, docids=[*range(4), 0, 0, *range(10)])),
         (ValueError, r"labels must be whole numbers up to 2\*\*53, got 0.5 at index 1",
          lambda: to_qrels([0, 0.5], [0, 2])),
-        (ValueError, r"up to 2\*\*53, got 9.223\d*e\+18 at index 0", lambda: to_qrels([2.0**63], [0, 1])),
-        (ValueError, "run must be finite, got nan at index 1",
-         lambda: from_run({"0": {"0": 1.0, "1": np.nan}}, [0, 2])),
-        (ValueError, "missing must be finite, got nan", lambda: from_run({}, [0, 1], missing=np.nan)),
-        (ValueError, "offsets must start with 0 and end with", lambda: to_run(SCORES, OFFSETS[:-1])),
-        (ValueError, "scores must be finite", lambda: to_run([np.nan], [0, 1])),
     ],
 )  # fmt: skip
 def test_errors_of_runs(error, message, call):
@@ -272,17 +265,3 @@ def test_joblib_gives_the_bits_of_the_whole(backend):
         for chunk in query_chunks(OFFSETS, 3)
     )  # fmt: skip
     assert (np.concatenate(parts) == whole).all()
-
-
-@pytest.mark.parametrize(
-    ("error", "message", "arguments"),
-    [
-        (ValueError, "n_chunks must be at least 1", ([0, 2], 0)),
-        (TypeError, "n_chunks must be an integer", ([0, 2], 1.5)),
-        (ValueError, "offsets must start with 0", ([1, 2], 1)),
-        (ValueError, "offsets must not decrease", ([0, 2, 1], 1)),
-    ],
-)
-def test_errors_of_chunks(error, message, arguments):
-    with pytest.raises(error, match=message):
-        query_chunks(*arguments)

@@ -11,7 +11,6 @@ sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from scipy import sparse  # noqa: E402
 from scipy.optimize import approx_fprime  # noqa: E402
 from sklearn.base import clone  # noqa: E402
-from sklearn.exceptions import ConvergenceWarning  # noqa: E402
 from sklearn.metrics import ndcg_score  # noqa: E402
 from sklearn.model_selection import GridSearchCV, GroupKFold  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
@@ -220,11 +219,6 @@ def test_arguments_of_other_libraries_are_refused_with_their_replacement(argumen
     for method in (ranker.fit, ranker.score):
         with pytest.raises(TypeError, match=f"unexpected keyword argument .*: {hint}$"):
             method(X, Y, **arguments)
-
-
-def test_too_few_iterations_are_told():
-    with pytest.warns(ConvergenceWarning, match="has not converged in 1 iterations"):
-        PlackettLuceRanker(max_iter=1).fit(X, Y, qid=QID)
 
 
 @pytest.mark.parametrize(
