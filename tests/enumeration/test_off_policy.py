@@ -153,7 +153,8 @@ def test_gradient_is_that_of_the_estimate(name, options, monkeypatch):
 
 
 def test_by_hand():
-    """Mutants: one of the numbers of sessions or of the relevance from clicks 1 + 1e-10 times as large."""
+    """Mutants: one of the numbers of sessions or of the relevance from clicks 1 + 1e-10 times as large; sessions that
+    end early left out of the mean of later ranks."""
     rankings, rewards = [[0, 1], [1, 0], [1, 0]], [1.0, 2.0, 4.0]
     new = [0.0, np.log(3.0)]  # 1/4 and 3/4; weights 1/2, 3/2, 3/2
     call = {"propensities": [0.5, 0.5, 0.5]}
@@ -161,6 +162,8 @@ def test_by_hand():
     assert abs(off_policy.ips(new, rankings, rewards, **call, clip=1.0).value - 6.5 / 3) < 1e-14
     assert abs(off_policy.ips(new, rankings, rewards, **call, self_normalized=True).value - 9.5 / 3.5) < 1e-14
     assert abs(off_policy.ips(new, rankings, rewards, **call).effective_sample_size - 3.5**2 / 4.75) < 1e-14
+    shorter = off_policy.rips(new, [[0, 1], [1, -1]], [[1, 2], [4, 0]], propensities=[[0.5, 0.5], [0.5, 0.5]])
+    assert abs(shorter.value - (3.25 + 0.5)) < 1e-14  # weights 1/2 and 3/2, and 1/2 at the second rank, of two sessions
     assert off_policy.effective_sample_size([0.0, 0.0]) == 0.0
     assert abs(off_policy.effective_sample_size([1.0, 3.0]) - 1.6) < 1e-14
     clicks = {"examination": [1.0, 0.5], "noise": [0.25, 0.125], "predicted": [0.5, 0.25]}
