@@ -4,8 +4,8 @@
 
 Works in a copy of the tree (``build/mutants``), compiled for one SIMD level: changes one line, compiles the module that
 it belongs to, runs the tests of ``TESTS`` until one fails, those first that have noticed others, and puts everything
-back. Results are appended to ``results.jsonl`` there, so that an interrupted run is resumed by the same command;
-``--survivors`` tries survivors once more. At the end comes a table. Those that nothing could notice are listed with the
+back. Results are appended to ``results.jsonl`` there, so that an interrupted run is resumed by the same command, and
+what is removed from it is tried again. At the end comes a table. Those that nothing could notice are listed with the
 reason in ``equivalent_mutants.json``; any other survivor makes the exit status 1.
 """
 
@@ -54,8 +54,7 @@ TESTS = {
     "_core/gradients/pl_rank_groups": ["references/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
     "_core/gradients/conditional": ["enumeration/test_conditional.py", *_INTROSELECT, *_BATCHES],
     "_core/gradients/policy_gradient": [
-        "enumeration/test_policy_gradient.py",
-        "enumeration/test_rewards.py",
+        *("enumeration/test_policy_gradient.py", "enumeration/test_rewards.py"),
         *_BATCHES,
     ],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
@@ -96,7 +95,7 @@ TESTS = {
     "_core/losses/losses": _LOSSES,
     "_core/losses/bucket_order": ["enumeration/test_bucket_order.py", *_BATCHES, *_ARGUMENTS],
     "cython_plrank": ["libraries/test_embedding.py"],
-}
+}  # fmt: skip
 
 
 def sources() -> dict[str, list[str]]:
@@ -205,25 +204,15 @@ class Mutants(Search):
         "--count": {"type": int, "default": 3, "help": "mutants of each module (3)"},
         "--module": {"nargs": "+", "choices": TESTS, "default": list(TESTS), "help": "all by default"},
         "--folder": {"type": Path, "default": ROOT / "build" / "mutants", "help": "of the copy and the results"},
-        "--survivors": {"action": "store_true", "help": "try survivors of earlier runs once more"},
     }
 
-    def __init__(
-        self,
-        seed: int = 0,
-        *,
-        count: int = 3,
-        module: Sequence[str] = tuple(TESTS),
-        folder: Path,
-        survivors: bool = False,
-    ) -> None:
+    def __init__(self, seed: int = 0, *, count: int = 3, module: Sequence[str] = tuple(TESTS), folder: Path) -> None:
         super().__init__(seed)
         self.count, self.modules = count, module
         self.scratch = Scratch(folder / "tree")
         self.log = folder / "results.jsonl"
         lines = self.log.read_text().splitlines() if self.log.exists() else []
-        before = [one for one in map(json.loads, lines) if not (survivors and one["outcome"] == "survived")]
-        self.before = {tuple(one["change"]): one for one in before}
+        self.before = {tuple(one["change"]): one for one in map(json.loads, lines)}
         self.explained = explanations()
         self.rows = {name: collections.Counter() for name in (*module, "all")}
 
@@ -245,18 +234,11 @@ class Mutants(Search):
     def _tried(self, module: str, mutation: Mutation) -> dict[str, object]:
         start = time.monotonic()
         outcome, by = self.scratch.attack(module, mutation)
-        result = {
-            "change": mutation.change,
-            "outcome": outcome,
-            "by": by,
-            "seconds": round(time.monotonic() - start, 1),
-        }
+        seconds = round(time.monotonic() - start, 1)
+        result = {"change": mutation.change, "outcome": outcome, "by": by, "seconds": seconds}
         with self.log.open("a") as log:
             log.write(json.dumps(result) + "\n")
-        print(
-            f"{outcome:12} {mutation.path}:{mutation.number + 1} {mutation.kind} ({result['seconds']} s) {by}",
-            flush=True,
-        )
+        print(f"{outcome:12} {mutation.path}:{mutation.number + 1} {mutation.kind} ({seconds} s) {by}", flush=True)
         return result
 
     def _note(self, module: str, mutation: Mutation, result: dict[str, object]) -> None:

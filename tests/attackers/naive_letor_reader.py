@@ -1,7 +1,7 @@
 """A reader of LETOR files in plain Python, one line after another: what the docstring of ``load_letor`` says, no more.
 
 It shares no code with the library: lines are cut at line feeds, tokens at blanks and tabs, a
-number is what a regular expression says. It is the judge of ``fuzz_letor``.
+number is what a regular expression says. It is the judge of ``fuzz``.
 """
 
 from __future__ import annotations

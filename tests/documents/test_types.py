@@ -32,13 +32,6 @@ relevance: Array = plr.gains(labels)
 theta: Array = plr.dcg_weights(10)
 
 
-def ascend(start: Array, steps: int, rate: float = 0.5) -> Array:
-    current = start.copy()
-    for _ in range(steps):
-        current += rate * plr.pl_rank_exact(current, relevance, theta, offsets=offsets)
-    return current
-
-
 def newton(start: Array) -> Array:
     gradient, diagonal = plr.pl_rank_exact(start, relevance, theta, offsets=offsets, hessian=True)
     return start + gradient / np.maximum(np.abs(diagonal), 1e-3)
@@ -49,26 +42,18 @@ def either(start: Array, second: bool) -> float:
     return float(np.abs(result[0] if isinstance(result, tuple) else result).sum())
 
 
-def report(current: Array) -> dict[str, float]:
-    by_query: Array = plr.ndcg(current, relevance, theta, offsets=offsets)
-    overall: float = plr.ndcg(current, relevance, theta, offsets=offsets, normalize="dataset")
-    policy: Array = plr.expected_metric(current, relevance, theta, offsets=offsets)
-    return {"ndcg": float(by_query.mean()), "over all": overall, "expected": float(policy.mean())}
-
-
-def losses_of(current: Array) -> list[tuple[Array, Array]]:
-    return [
-        losses.list_mle(current, labels, offsets=offsets, ties="exact"),
-        losses.lambda_rank(current, labels, offsets=offsets, cutoff=10),
-        fairness.disparity(plr.exposure(current, theta, offsets=offsets), relevance, offsets=offsets),
-    ]
-
-
+ascent: Array = plr.pl_rank_exact(scores, relevance, theta, offsets=offsets)
+by_query: Array = plr.ndcg(scores, relevance, theta, offsets=offsets)
+overall: float = plr.ndcg(scores, relevance, theta, offsets=offsets, normalize="dataset")
+pairs: list[tuple[Array, Array]] = [
+    losses.list_mle(scores, labels, offsets=offsets, ties="exact"),
+    fairness.disparity(plr.exposure(scores, theta, offsets=offsets), relevance, offsets=offsets),
+]
 policy = plr.PlackettLuce(scores, offsets=offsets)
 rankings: NDArray[np.int32] = policy.sample(10, rng=0)
 log_prob: Array = plr.ranking_log_prob(scores, rankings, offsets=offsets)
 estimate = off_policy.ips(scores, rankings, np.ones((2, 10)), logging_scores=scores, offsets=offsets)
-print(report(ascend(scores, 5)), newton(scores), either(scores, True), losses_of(scores), log_prob, estimate)
+print(ascent, by_query, overall, newton(scores), either(scores, True), pairs, log_prob, estimate)
 """
 # mypy takes eight times as long if it reads these; pyright does, in a quarter of that.
 OTHERS = ("torch", "jax", "lightgbm", "xgboost", "catboost", "sklearn", "scipy", "matplotlib", "pandas", "tqdm")
