@@ -5,7 +5,6 @@ from dataclasses import replace
 
 import pytest
 
-import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.benchmarks.epoch_cost import Workload, fastest_in_turn
@@ -76,22 +75,3 @@ def test_calls_are_timed_in_turn():
 
 
 QUICK = ["bench", "--shapes", "yahoo", "--methods", "pl_rank_cmc", "--cutoffs", "2", "7", "100", "--queries", "4"]
-
-
-def test_interrupted(capsys, monkeypatch):
-    """Exit status 130, with the table of what there is. Mutants: status 0; a table of nothing."""
-    calls = iter(range(10**9))
-
-    def interrupted(*arguments, **options):
-        if next(calls) == stop_at:
-            raise KeyboardInterrupt
-        return plr.pl_rank_cmc(*arguments, **options)
-
-    method = ESTIMATORS["pl_rank_cmc"]
-    monkeypatch.setitem(ESTIMATORS, "pl_rank_cmc", replace(method, function=interrupted))
-    stop_at = 1
-    assert main([*QUICK, "--seconds", "0"]) == 130
-    assert "interrupted; the cells below were measured\n" in capsys.readouterr().out
-    calls, stop_at = iter(range(10**9)), 0
-    assert main([*QUICK, "--seconds", "0"]) == 130
-    assert capsys.readouterr().out == ""

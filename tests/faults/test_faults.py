@@ -49,15 +49,6 @@ def test_any_number_of_threads_is_survived(n_threads):
     np.testing.assert_array_equal(any_number, one)
 
 
-class Bfloat16Tensor:
-    """A tensor of a type that NumPy lacks."""
-
-    dtype = "torch.bfloat16"
-
-    def __array__(self, dtype=None, copy=None):
-        raise TypeError("Got unsupported ScalarType BFloat16")
-
-
 FIVE = np.zeros(5)
 METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "success", "err", "rbp")
 
@@ -178,10 +169,6 @@ TYPE_ERRORS = [
     (
         lambda: plr.ndcg(FIVE, FIVE, offset=[0, 5]),
         "ndcg() got an unexpected keyword argument 'offset'. Did you mean 'offsets'?",
-    ),
-    (
-        lambda: plr.dcg(Bfloat16Tensor(), FIVE, [1.0]),
-        "scores cannot be read as an array: Got unsupported ScalarType BFloat16: cast it, scores.float()",
     ),
     (
         lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),

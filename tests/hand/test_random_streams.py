@@ -1,8 +1,5 @@
 """The generator of ``tests/streams.py`` against published vectors, and which streams a call draws from."""
 
-import sys
-from concurrent.futures import ThreadPoolExecutor
-
 import numpy as np
 import pytest
 
@@ -73,24 +70,6 @@ def test_value_and_gradient_take_one_draw():
     np.testing.assert_array_equal(gradient, plr.pl_rank_3(*problem, n_samples=5, rng=others[0]))
     np.testing.assert_array_equal(value, plr.expected_metric(*problem, method="sample", n_samples=5, rng=others[1]))
     assert rng.integers(2**62) == others[0].integers(2**62)
-
-
-def test_value_and_gradient_of_a_shared_generator_come_from_one_draw():
-    """Every result is that of one key, and each key gives one. Mutant: a copy of the generator for the second call."""
-    rng, other, interval = np.random.default_rng(1), np.random.default_rng(1), sys.getswitchinterval()
-    n_threads, n_calls = 8, 100
-
-    def estimate(rng):
-        value, gradient = plr.value_and_gradient(np.zeros(9), np.arange(9.0), [1.0], method="pl_rank_1", rng=rng)
-        return value.tobytes() + gradient.tobytes()
-
-    try:
-        sys.setswitchinterval(1e-6)
-        with ThreadPoolExecutor(n_threads) as pool:
-            results = list(pool.map(lambda _: estimate(rng), range(n_threads * n_calls)))
-    finally:
-        sys.setswitchinterval(interval)
-    assert sorted(results) == sorted(estimate(other) for _ in results)
 
 
 @pytest.mark.parametrize("round_ns", [1e-3, 1e18], ids=["long", "short"])

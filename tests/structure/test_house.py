@@ -2,8 +2,6 @@
 
 import ast
 import collections
-import importlib
-import inspect
 import re
 import runpy
 from pathlib import Path
@@ -89,17 +87,6 @@ def imported_units(path):
             yield node.module.split(".")[1]
         elif isinstance(node, ast.Import):
             yield from ((alias.name + ".__init__").split(".")[1] for alias in node.names if "plrank_fast" in alias.name)
-
-
-@pytest.mark.parametrize("stub", sorted(PACKAGE.rglob("*.pyi")), ids=lambda path: path.stem)
-def test_stubs_have_the_parameters_of_their_modules(stub):
-    """stubtest compares more, but takes longer. Mutants: a function or a parameter of a stub renamed."""
-    path = stub.relative_to(ROOT).with_suffix("")
-    module = importlib.import_module(path.as_posix().replace("/", "."))
-    functions = [node for node in ast.parse(stub.read_text()).body if isinstance(node, ast.FunctionDef)]
-    for name, arguments in ((function.name, function.args) for function in functions):
-        stated = [each.arg for each in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs)]
-        assert list(inspect.signature(getattr(module, name)).parameters) == stated, name
 
 
 def test_python_modules_import_only_what_stands_above_them():
