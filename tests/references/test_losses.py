@@ -52,8 +52,8 @@ LOSSES = {
         True,
     ),
     "lambda_loss@3": (
-        lambda *a, **kw: losses.lambda_loss(*a, cutoff=3, slope=0.6, mu=2.5, **kw),
-        lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), 3, 0.6, 2.5)],
+        lambda *a, **kw: losses.lambda_loss(*a, cutoff=3, slope=0.6, mu=0.25, **kw),
+        lambda f, y: [x / np.log(2) for x in reference.lambda_loss(f, plr.gains(y), 3, 0.6, 0.25)],
         True,
     ),
     "approx_ndcg": (
@@ -73,8 +73,8 @@ LOSSES = {
 @pytest.mark.parametrize("name", LOSSES)
 class TestAgainstTheReference:
     """Mutants: the suffix sum without the document itself; equal labels taken as pairs; discounts not cut; ideal DCG of
-    all ranks; a distance off by one; ranks of ApproxNDCG that count the document itself; SoftRank's adjoint taken after
-    instead of before a document; lanes past the end not blanked."""
+    all ranks; a distance off by one; distances weighted from mu = 1 on only; ranks of ApproxNDCG that count the
+    document itself; SoftRank's adjoint taken after instead of before a document; lanes past the end not blanked."""
 
     @pytest.mark.parametrize("n_docs", [1, 2, 3, 8, 9, 17, 33, 100])
     def test_ordinary(self, n_docs, name):
