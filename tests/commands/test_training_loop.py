@@ -594,15 +594,9 @@ def test_checkpoints_of_other_versions(whole, tmp_path):
             TrainingRun.resume(tmp_path)
 
 
-def test_damaged_files(whole, tmp_path, capsys):
+def test_damaged_model(whole, tmp_path, capsys):
     """Mutants: the digest not asked for; an error of the command that blames an option."""
-    for name, read in {MODEL: load_model, CHECKPOINT: lambda path: TrainingRun.resume(path.parent)}.items():
-        path = tmp_path / name
-        path.write_bytes((whole / name).read_bytes()[:-1])
-        with pytest.raises(ValueError, match=rf"^{path.stem} .* is damaged.* format version 1"):
-            read(path)
-        with pytest.raises(FileNotFoundError, match="nowhere"):
-            read(tmp_path / "nowhere" / path.name)
+    (tmp_path / MODEL).write_bytes((whole / MODEL).read_bytes()[:-1])
     with pytest.raises(SystemExit):
         main(["evaluate", str(tmp_path / MODEL), "nowhere.txt"])
     assert f"error: MODEL {tmp_path / MODEL} is damaged" in capsys.readouterr().err
@@ -612,7 +606,7 @@ def test_damaged_files(whole, tmp_path, capsys):
 
 
 @pytest.mark.parametrize("method", LOSSES)
-def test_losses_are_descended(new_run, splits, method):
+def test_losses_are_descended(splits, method):
     """A step along what training gets, too short to change ranks, lowers the loss.
 
     Mutants: the sign; relevance in place of labels."""
@@ -630,12 +624,6 @@ def test_losses_are_descended(new_run, splits, method):
         for moved in (scores, scores + 1e-7 * ascent)
     )
     assert after < before
-    run = new_run(method=method, learning_rate=0.01, epochs=8)
-    run.train()
-    assert run.config.chosen_by == "ndcg_query"
-    values = [entry["ndcg_query"] for entry in run.progress.history]
-    assert run.progress.best_epoch == max(range(9), key=lambda epoch: (values[epoch], epoch))
-    assert max(values) > values[0]
 
 
 @pytest.mark.parametrize(
