@@ -113,6 +113,11 @@ VALUE_ERRORS = [
     ),
     (lambda: generate("mslr", seed=-1), "seed must be at least 0, got -1"),
     (
+        lambda: plr.losses.pointwise([0.0], [2.0], kind="logistic"),
+        "labels must be from 0 to 1, got 2.0 at index 0",
+    ),
+    (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), "labels must be from 0 to 200, got 1024.0 at index 0"),
+    (
         lambda: plr.dcg([[1.0, 2.0], [3.0]], FIVE, [1.0]),
         "inhomogeneous part.: if its rows are queries, pass numpy.concatenate(scores) and "
         "offsets=offsets_from_group([len(row) for row in scores])",
