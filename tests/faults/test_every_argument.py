@@ -60,6 +60,7 @@ HOSTILE_ARRAYS = {  # of the array that the argument may be
     "no axis": lambda array: array.ravel()[0],
     "nan at the end": lambda array: np.append(array.ravel()[:-1], np.nan).reshape(array.shape),
     "inf at the end": lambda array: np.append(array.ravel()[:-1], np.inf).reshape(array.shape),
+    "-1 at the end": lambda array: np.append(array.ravel()[:-1], -1).reshape(array.shape).astype(array.dtype),
     "-inf at the end": lambda array: np.append(array.ravel()[:-1], -np.inf).reshape(array.shape),
     "beyond the largest double": lambda array: np.full(array.shape, np.finfo(np.longdouble).max, dtype=np.longdouble),
 }
@@ -83,7 +84,8 @@ GIVEN = {
     "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS > 0,
     "stop": LABELS / 2,
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
-    "sizes": np.array([1, 2]), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
+    "sizes": np.array([1, 2]),
+    "weights": np.ones(1), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
     "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr", "n_queries": 2,
     "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}}, "qrels": {"0": {"0": 1, "1": 0, "2": 2}},
 }  # fmt: skip
@@ -120,6 +122,10 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "words": {"qid"},
     "another axis": ELEMENTWISE,
     "no axis": ELEMENTWISE,
+    "-1 at the end": {
+        *("scores", "log_scores", "logging_scores", "relevance", "labels", "rank_weights", "rewards", "rank_rewards"),
+        *("cotangent", "vector", "exposure", "buckets", "qid", "rankings", "clicks", "examination"),
+    },
     "-inf at the end": {f"{each}.scores" for each in ("sample_rankings", "to_run", *METRICS, *LOG_PROBABILITIES)},
     "one entry fewer": {"ranking_log_prob_vjp.cotangent"},  # there are two rankings of three documents
     "too few": {"from_run.offsets", "query_chunks.offsets"},
@@ -184,7 +190,7 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     """It is refused before anything is written to ``out``; what is taken is not written to either.
 
     Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked;
-    labels of a data set that an objective knows read by NumPy alone.
+    labels of a data set that an objective knows read by NumPy alone; weights, propensities or merit of any sign.
     """
     parameters = parameters_of(function)
     parameters.pop("sampled_inv_rankings", None)  # neither needed nor looked at
