@@ -42,12 +42,13 @@ reproduce-quick: $(VENV)/train compiled  ## repeat the paper's experiments and w
 # The files of tests are shared out to so many processes, because most of their time goes to programs that they start.
 # They come in their own order: xdist would put those with the fewest tests last, which are among the longest.
 TEST_WORKERS ?= 2
+SHARED_OUT = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 test: build  ## run the tests (TEST_WORKERS=2; TEST_FLAGS=... go to pytest)
-	$(BIN)/python -m pytest -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder $(TEST_FLAGS)
+	$(BIN)/python -m pytest $(SHARED_OUT) $(TEST_FLAGS)
 
 # These folders test the source and the numbers; the others start programs, train, or need other libraries.
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
-	$(BIN)/python -m pytest $(addprefix tests/,structure hand enumeration references invariants) $(TEST_FLAGS)
+	$(BIN)/python -m pytest $(SHARED_OUT) $(addprefix tests/,structure hand enumeration references invariants) $(TEST_FLAGS)
 
 test-all: build $(VENV)/test-all  ## run the tests with TensorFlow and Dask too, in an environment of their own
 	PYTHONPATH=$(CURDIR) $(VENV)/all/bin/python -m pytest \
