@@ -7,8 +7,8 @@ number is what a regular expression says. It is the judge of ``fuzz``.
 from __future__ import annotations
 
 import dataclasses
+import gzip
 import re
-import struct
 import zlib
 from collections.abc import Sequence
 
@@ -58,36 +58,11 @@ def read(contents: Sequence[bytes], options: Options) -> Rows:
 
 
 def unpacked(content: bytes) -> bytes | None:
-    """Undo gzip (RFC 1952), member by member; None if the file is damaged.
-
-    Of a header, what does not bear on the contents is passed over; the contents must have the length and the checksum
-    that follow them.
-    """
-    members = []
-    while content:
-        stream = zlib.decompressobj(wbits=-15)
-        try:
-            members.append(stream.decompress(_behind_gzip_header(content)) + stream.flush())
-        except (zlib.error, ValueError, IndexError):
-            return None
-        trailer = struct.pack("<II", zlib.crc32(members[-1]), len(members[-1]) % 2**32)
-        if not stream.eof or stream.unused_data[:8] != trailer:
-            return None
-        content = stream.unused_data[8:].lstrip(b"\0")  # tapes and some programs fill up with zeros
-    return b"".join(members)
-
-
-def _behind_gzip_header(content: bytes) -> bytes:
-    """Return the bytes after the header of a member; ValueError or IndexError if it does not end."""
-    if content[:3] != b"\x1f\x8b\x08":
-        raise ValueError
-    flags, place = content[3], 10
-    if flags & 4:
-        place += 2 + content[place] + 256 * content[place + 1]
-    for bit in (8, 16):
-        if flags & bit:
-            place = content.index(b"\0", place) + 1
-    return content[place + (flags & 2) :]
+    """Undo gzip, member by member; None if the file is damaged."""
+    try:
+        return gzip.decompress(content)
+    except (OSError, EOFError, zlib.error):
+        return None
 
 
 def _read_file(rows: Rows, file: int, content: bytes, options: Options) -> None:
