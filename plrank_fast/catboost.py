@@ -141,7 +141,7 @@ def train(
     first = objective.first_round + (0 if init_model is None else init_model.tree_count_)
     for number in range(first, first + rounds):
         gradient, curvature = objective.derivatives(scores, labels, offsets, weights=weights, round_number=number)
-        steps.set_weight(curvature)
+        steps.set_weight(curvature.tolist())  # it reads an array half as fast
         for row, value in zip(baseline, (labels + gradient / curvature).tolist(), strict=True):
             row[0] = value  # the residual is label less baseline
         steps._set_baseline(baseline)

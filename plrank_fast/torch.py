@@ -117,7 +117,7 @@ def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> list[Any]:
     with threads_of("torch") if device_copies.is_on_cpu(scores) else contextlib.nullcontext():
         values = expected_loss(
             *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, wait=wait,
-            **options,
+            labels_are_here=not device_copies.is_cuda(inputs[1]), **options,
         )  # fmt: skip
     with np.errstate(over="ignore"):  # as PyTorch's conversions
         loss[...] = values if of_queries else np.add.reduce(values)
@@ -217,8 +217,9 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
         elif upstream.numel() != 1:
             sizes = offsets.diff().to(upstream.device)
             of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
-        if not torch.is_grad_enabled():  # in one operation, whatever the dtype
-            product = torch.empty_like(gradient, dtype=scores.dtype)
+        if not torch.is_grad_enabled():  # a single kernel, whatever the dtype
+            same = gradient.dtype == scores.dtype
+            product = None if same else torch.empty_like(gradient, dtype=scores.dtype)
             return torch.mul(gradient, of_docs, out=product), *others
         if _is_plain(scores):  # a constant gradient would be wrong with create_graph=True, without an error
             gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs

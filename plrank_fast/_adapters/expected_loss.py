@@ -60,6 +60,7 @@ def expected_loss(
     words: Callable[[], list[int]],
     gradient: NDArray[Any],
     wait: Callable[[], Any] = lambda: None,
+    labels_are_here: bool = True,
     direction: ArrayLike | None = None,
     **options: Any,
 ) -> FloatArray:
@@ -68,7 +69,8 @@ def expected_loss(
     The scores have a shape that `layout_of` takes, and ``gradient``, of float64 or float32, has theirs, with 0 in the
     padding. The options are those of ``plrank_fast.torch.PlackettLuceLoss``, as `loss_options` returns them;
     ``options`` go to `value_and_gradient`. Only sampled methods call ``words``, which returns the words of the seed.
-    Arrays may be copied from a device until ``wait`` returns, and what needs none of their values is done before.
+    Arrays may be copied from a device until ``wait`` returns, relevance unless ``labels_are_here``; what needs none of
+    the values that are not here is done before.
     With a ``direction``, a change of the scores, the exact method returns the slope of each loss along it, and writes
     the derivative of the gradient.
     """
@@ -100,13 +102,15 @@ def expected_loss(
     over_ideal = normalize and metric == "ndcg"
     given_scores = layout.documents(scores, "scores")
     slopes = gradient.reshape(-1) if layout.places is None else np.empty(given_scores.size, gradient.dtype)
-    wait()
+    if not labels_are_here:
+        wait()
     if with_gains:
         if gain == "exponential":
             labels = gains_of_labels(labels, n_threads, "relevance", GRADES)
         else:
             labels = validation.real_array(labels, "relevance", n_threads=n_threads)
         target = target._replace(relevance=labels)
+    wait()
     if method == EXACT and direction is None and metric != "ap":
         values = _exact.scaled_expectations(
             given_scores, target.relevance, target.rank_weights, layout.offsets, target.stop, options["rtol"], factors,
