@@ -1,11 +1,11 @@
 """Every shell block of the documents runs, in the order in which it stands, as somebody would type it.
 
 The commands are those of the documents to the letter. Four programs are stood in for, since a test can neither
-install packages nor run itself: ``python`` is the one that runs the tests, and measures as briefly as it can;
+install packages nor run itself: ``python`` is the one that runs the tests, on few queries, and measures briefly;
 ``torchrun`` starts the processes, as any launcher would (``test_ranks.py`` starts the real one, which costs another
-import of PyTorch); ``pip`` does nothing;
-``make`` looks whether the target exists and runs, of what it would do, the training, on fewer queries. A block that
-begins with ``# not run in the tests:`` and a reason is only checked for its syntax.
+import of PyTorch); ``pip`` does nothing; ``make`` looks whether the target exists and runs, of what it would do, the
+training, on fewer queries. A block that begins with ``# not run in the tests:`` and a reason is only checked for its
+syntax.
 """
 
 import os
@@ -27,7 +27,10 @@ NOT_RUN = re.compile(r"# not run in the tests: \w+")
 SHELLS = ("sh", "bash", "shell", "console")
 
 PYTHON = f"""#!/bin/sh
-case "$*" in *"plrank_fast bench"*) set -- "$@" --seconds 0 ;; esac
+case "$*" in
+    *"plrank_fast bench"*) set -- "$@" --seconds 0 ;;
+    *"plrank_fast train --profile"*) set -- "$@" --queries 60 --features 10 ;;
+esac
 exec {shlex.quote(sys.executable)} "$@"
 """
 TORCHRUN = f"""#!{sys.executable}
