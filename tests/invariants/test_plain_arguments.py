@@ -201,7 +201,24 @@ ODD_ARRAYS = {
     "None": lambda array: None,
     "NaN past the end": lambda array: np.append(np.ones(40), np.nan),
 }
-ODD_NUMBERS = [0, 5, -1, 0.7, 1.0, 2.5, True, "3", None, np.int64(2), np.float64(0.5), 2**70, -(2**70), np.nan, [1]]
+ODD_NUMBERS = [
+    0,
+    5,
+    -1,
+    0.7,
+    1.0,
+    2.5,
+    True,
+    "3",
+    None,
+    np.int64(2),
+    np.float64(0.5),
+    2**70,
+    -(2**70),
+    np.nan,
+    np.inf,
+    [1],
+]
 ODD_CHOICES = ["", "gumble", None, 3, ["auto"], "introselect", "average", "query", "sample", "normal", "logistic"]
 ODD_CHOICES += ["pairs", "alias"]
 
