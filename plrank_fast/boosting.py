@@ -58,6 +58,8 @@ class Workers:
     then call at once.
     """
 
+    _library = ""  # the one that calls, whose threads are borrowed
+
     def _added(self, values: FloatArray) -> FloatArray:
         """Sum over the processes."""
         return values
@@ -133,7 +135,6 @@ class BoostingObjective(Workers):
     """
 
     _data_sets: list[_DataSet]  # the last used comes first
-    _library = ""  # the one that calls the objective
     _dtype: Any = np.float64  # to which that library converts the derivatives
 
     @validation.hinted
@@ -402,11 +403,12 @@ class RankingMetric(Workers):
         scores_ = validation.real_array(scores, "scores", n_threads=self.n_threads)
         labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_, self.n_threads)
         metric = _of_labels(self, labels_, offsets_)
-        factor = _factor_of_values(metric, offsets_, self.n_threads)
-        if self.expected:
-            reached = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
-        else:
-            reached = metric.of_ranking(scores_, offsets_, self.n_threads)
+        with threads_of(self._library):
+            factor = _factor_of_values(metric, offsets_, self.n_threads)
+            if self.expected:
+                reached = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
+            else:
+                reached = metric.of_ranking(scores_, offsets_, self.n_threads)
         values = np.where(factor > 0.0, reached * factor, self.empty)
         value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty

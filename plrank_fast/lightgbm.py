@@ -155,6 +155,8 @@ class Metric(RankingMetric):
         None or -1: all available processors; -2: all but one.
     """
 
+    _library = "lightgbm"
+
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
         """Return the name, the value, and True as higher is better; the arguments are those of the objective."""
         scores, labels, weight, group = _arguments(first, second, weight, group)

@@ -37,6 +37,8 @@ GROUPS = "pass qid= to xgboost.DMatrix, or call its set_group"
 class _Workers(Workers):
     """The workers of a training by ``xgboost.dask`` or another of its distributed front ends."""
 
+    _library = "xgboost"
+
     def _added(self, values: FloatArray) -> FloatArray:
         collective = import_extra("xgboost.collective", "xgboost")
         return collective.allreduce(values, collective.Op.SUM) if collective.is_distributed() else values
@@ -101,7 +103,6 @@ class Objective(_Workers, BoostingObjective):
     goes on, so the result is the model of a single training up to rounding.
     """
 
-    _library = "xgboost"
     _dtype = np.float32
     _seen: WeakSet[Any]  # boosters without the default metric
 

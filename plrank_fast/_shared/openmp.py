@@ -1,7 +1,8 @@
 """Loops run on the threads of the library that calls ours, if it has OpenMP.
 
 GCC's OpenMP lets its threads spin for milliseconds after their last loop. Threads of our own would have to share the
-processors with them. A runtime that cannot create a thread ends the process, so only the calling thread borrows.
+processors with them. A runtime that cannot create a thread ends the process, so only the calling thread borrows. jaxlib
+is not linked to any.
 """
 
 from __future__ import annotations

@@ -1,5 +1,6 @@
 """Objectives and metrics in LightGBM, XGBoost and CatBoost themselves, and every trap that was met there."""
 
+import contextlib
 import inspect
 import pickle
 import subprocess
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from plrank_fast import boosting
 from plrank_fast import xgboost as plrank_xgboost
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.data import generate
@@ -163,6 +165,15 @@ def test_start_is_respected(trees):
     np.testing.assert_allclose(objective._calls[0][0] - start, (objective._calls[0][0] - start)[0], atol=1e-6)
     expected = BoostingObjective().derivatives(start, TRAIN.labels, TRAIN.offsets)
     np.testing.assert_allclose(objective._calls[0][3], expected, atol=1e-5)
+
+
+def test_the_threads_of_the_library_are_borrowed(trees, monkeypatch):
+    """Those of the library spin after a loop of its own. Mutant: the metric on other threads."""
+    borrowed = []
+    monkeypatch.setattr(boosting, "threads_of", lambda name: contextlib.nullcontext(borrowed.append(name)))
+    trees.train(trees.adapter.Objective(), 1)
+    trees.adapter.Metric().evaluate(np.zeros(TRAIN.n_docs), TRAIN.labels, TRAIN.offsets)
+    assert borrowed == 2 * [trees.library.__name__]
 
 
 def test_without_groups(trees):
