@@ -282,3 +282,46 @@ class TestRankProbabilities:
             found = plr.exposure(scores, weights)
             assert (found >= 0.0).all()
             assert np.linalg.norm(found - expected) < 2e-9 * max(np.linalg.norm(expected), 1e-3 * weights.max())
+
+
+def two_classes(n_heavy, n_light, log_ratio, rank_weights):
+    """Return the expected rank weight of a heavy document, by the chances that so many are among the first ones."""
+    heavy = np.arange(n_heavy + 1.0)
+    chance = np.zeros(n_heavy + 1, dtype=complex)
+    chance[0] = 1.0
+    exposure = 0.0
+    for rank, weight in enumerate(rank_weights):
+        weight_left = np.exp(log_ratio) * (n_heavy - heavy)
+        light_left = np.maximum(n_light - (rank - heavy), 0.0)
+        next_is_heavy = weight_left / np.where(heavy <= rank, weight_left + light_left, 1.0)
+        exposure += weight * (chance * next_is_heavy).sum() / n_heavy
+        chance[1:], chance[0] = chance[1:] * (1 - next_is_heavy[1:]) + (chance * next_is_heavy)[:-1], chance[0] * (
+            1 - next_is_heavy[0]
+        )
+    return exposure
+
+
+@pytest.mark.parametrize(
+    ("n_heavy", "n_light", "ratio", "cutoff"),
+    [(400, 2600, 4.0, 900), (1500, 2500, 1.5, 1600), (3, 3000, 50.0, 1200), (2000, 1000, 2.0, 700)],
+)
+def test_polynomials_that_would_underflow(n_heavy, n_light, ratio, cutoff):
+    """The product of all chances not to have arrived is below the smallest number at the last ranks of these lists. The
+    reference is a recursion over ranks, and its derivative a complex step.
+
+    Mutants: the second set of small documents left out; coefficients of a set cut at 1e-3 of the largest; the top of a
+    product of sets one too low; a share of small documents of the last set alone.
+    """
+    weights = plr.dcg_weights(cutoff)
+    scores = np.r_[np.full(n_heavy, np.log(ratio)), np.zeros(n_light)]
+    relevant = np.r_[np.ones(n_heavy), np.zeros(n_light)]
+    step = 1e-200
+    expected = n_heavy * two_classes(n_heavy, n_light, np.log(ratio) + step * 1j, weights)
+    gradient = np.where(relevant == 1, expected.imag / step / n_heavy, -expected.imag / step / n_light)
+    got = plr.pl_rank_exact(scores, relevant, weights, rtol=1e-10)
+    assert error_of(got, gradient, relevant, weights) < 1e-10
+    np.testing.assert_allclose(plr.expected_metric(scores, relevant, weights, rtol=1e-10), expected.real, rtol=1e-9)
+    exposures = plr.exposure(scores, weights, rtol=1e-10)
+    np.testing.assert_allclose(exposures[:n_heavy], expected.real / n_heavy, rtol=0, atol=1e-9)
+    light = (weights.sum() - expected.real) / n_light
+    np.testing.assert_allclose(exposures[n_heavy:], light, rtol=0, atol=1e-9)

@@ -119,8 +119,9 @@ cdef int raise_if_stopped() except -1:
 
 
 # Freed blocks are kept for the next calls, without which page faults take 7 % of a call on 64 queries of 316 items, 16
-# samples each, and most of a call on a million items. Several, because a long query has some at the same time.
-cdef size_t MOST_SPARE = 64 << 20
+# samples each, and two thirds of one on 100,000 documents by sixteen threads: each of these has memory of its own.
+# Several, because a long query has some at the same time.
+cdef size_t MOST_SPARE = available_cpus() * (<size_t>32 << 20)
 cdef spare_blocks SPARES
 
 

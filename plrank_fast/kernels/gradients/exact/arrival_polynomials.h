@@ -12,6 +12,8 @@
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which on power sums are cheaper than products */
 #define BANDED_FROM 32  /* rank weights from which on searching for negligible coefficients pays */
+#define SMALL_SIDE_BY_SIDE 512    /* small quartets whose q have a product that is not near underflow: 1.3^-2048 */
+#define NEGLIGIBLE_FACTOR 0x1p-75 /* part of the largest coefficient of a factor, whatever recurrences amplify */
 
 /* ----------------------------------------------------------------------------------------------- single items */
 
@@ -139,13 +141,13 @@ PLR_INLINE void find_coefficients(const panel *p, node_vector *node)
 
 /* ---------------------------------------------------------------------------------------------- P and B */
 
-/* Return the product of q over light items, whose odds are known; 0 where it underflows. */
-PLR_INLINE lanes none_of_light_arrived(const panel *p, const node_vector *node)
+/* Return the product of q over a range of quartets, whose odds are known; 0 where it underflows. */
+PLR_INLINE lanes none_arrived_of(const panel *p, intptr_t begin, intptr_t end)
 {
     lanes inverse[QUARTET];
     for (int n = 0; n < QUARTET; n++)
         inverse[n] = vec_all(1);
-    for (intptr_t quartet = node->light_begin; quartet < node->light_end; quartet++)
+    for (intptr_t quartet = begin; quartet < end; quartet++)
         for (int n = 0; n < QUARTET; n++)
             inverse[n] *= 1.0 + p->at->odds[QUARTET * quartet + n];
     return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
@@ -171,7 +173,7 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int la
 {
     const double weight = node->light_weight + p->proxies.weight;
     const lanes none_arrived = arrives_at_rate(law) ? vec_exp_flush(-weight * node->time)
-                                                    : none_of_light_arrived(p, node);
+                                                    : none_arrived_of(p, node->light_begin, node->light_end);
     /* compressed panels are built to be far from underflow */
     const int monic = arrives_at_rate(law) ? p->proxies.count || weight * last_lane(&node->time) < LARGEST_LOG_CONSTANT
                                            : last_lane(&none_arrived) > exp(-LARGEST_LOG_CONSTANT);
@@ -201,17 +203,16 @@ PLR_INLINE item_range find_small(const panel *p, const node_vector *node)
     return (item_range){begin, end};
 }
 
-/* Multiply P, so far a constant, by the factors of small quartets and proxies. Returns the number of terms of b, which
- * enter B when P is complete. */
-PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, item_range small, const int law)
+/* Multiply P, so far a constant, by the factors of small quartets and proxies, divided by q. Adds to b, which enters B
+ * when P is complete; returns its number of terms. */
+PLR_INLINE intptr_t multiply_small(panel *p, lanes *P, item_range small, intptr_t coefficients, const int law)
 {
     const item_block *items = &p->items;
     const node_workspace *at = p->at;
-    const intptr_t coefficients = node->high;
     intptr_t border = items->relevant < small.begin ? small.begin : items->relevant;
     border = border > small.end ? small.end : border;
     for (intptr_t i = 0; i < coefficients; i++)
-        at->s[i] = at->b[i] = (lanes){0};
+        at->s[i] = (lanes){0};
     const intptr_t first = QUARTET * small.begin, middle = QUARTET * border, last = QUARTET * small.end;
     const summed_items relevant = {.count = middle - first, .odds = at->odds + first, .hazard = at->hazard + first,
                                    .w = items->w + first, .rho = items->rho + first};
@@ -224,7 +225,37 @@ PLR_INLINE intptr_t multiply_small(panel *p, const node_vector *node, item_range
         const intptr_t more = add_power_sums(p, proxies, 1, exponential_arrivals, coefficients, at->s, at->b);
         terms = more > terms ? more : terms;
     }
-    multiply_by_power_sums(at->P, at->s, terms > all_terms ? terms : all_terms, coefficients);
+    multiply_by_power_sums(P, at->s, terms > all_terms ? terms : all_terms, coefficients);
+    return terms;
+}
+
+/* Return the number of coefficients of a factor up to the last that is not negligible beside the largest. It is the
+ * last in the last lane, since the odds increase with time. */
+PLR_INLINE intptr_t length_of(const lanes *factor, intptr_t coefficients)
+{
+    double largest = 0;
+    for (intptr_t m = 0; m < coefficients; m++)
+        largest = larger(largest, last_lane(factor + m));
+    while (coefficients > 1 && last_lane(factor + coefficients - 1) <= NEGLIGIBLE_FACTOR * largest)
+        coefficients--;
+    return coefficients;
+}
+
+/* Do so with the factors themselves, if P would underflow without their q: a polynomial for so many quartets that it
+ * does not, and the product of these, from the lowest coefficient on, since B is added from all of them. */
+PLR_INLINE intptr_t multiply_sets_of_small(panel *p, const node_vector *node, item_range small, const int law)
+{
+    lanes *factor = p->at->y;
+    intptr_t terms = 0, top = 0, next;
+    for (intptr_t begin = small.begin; begin < small.end && !p->cancellation->requested; begin = next) {
+        next = begin + SMALL_SIDE_BY_SIDE < small.end ? begin + SMALL_SIDE_BY_SIDE : small.end;
+        factor[0] = none_arrived_of(p, begin, next);
+        const intptr_t more = multiply_small(p, factor, (item_range){begin, next}, node->high, law);
+        const intptr_t length = length_of(factor, node->high);
+        top = top + length < node->high ? top + length - 1 : node->high - 1;
+        multiply_polynomial(p->at->P, factor, length, top);
+        terms = more > terms ? more : terms;
+    }
     return terms;
 }
 
@@ -278,13 +309,14 @@ PLR_INLINE void arrival_polynomials(panel *p, node_vector *node, const item_kind
         return;
     const node_vector here = *node; /* a copy that cannot be aliased */
     const int monic = start_polynomials(p, &here, law);
-    item_range small = {items->relevant, items->relevant};
-    if (monic)
-        small = find_small(p, &here);
+    const item_range small = find_small(p, &here);
     intptr_t terms = 0;
     progress now = {items->quartets - (small.end - small.begin), 0};
     if (small.begin < small.end || p->proxies.count) {
-        terms = multiply_small(p, &here, small, law);
+        for (intptr_t i = 0; i < here.high; i++)
+            p->at->b[i] = (lanes){0};
+        terms = monic ? multiply_small(p, p->at->P, small, here.high, law)
+                      : multiply_sets_of_small(p, &here, small, law);
         now.top = here.high - 1;
     }
     multiply_quartets(p, &here, small, items->relevant, items->quartets, &now, monic, IRRELEVANT, law);

@@ -23,7 +23,7 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
         sum += w;
     }
     problem->of_block[block] = (block_sums){{vec_sum(sum)}};
-    sum_octaves(problem->octaves + block, items.end - items.begin, problem->f + items.begin,
+    sum_octaves(problem->octaves_of_block + block, items.end - items.begin, problem->f + items.begin,
                 query->relevance + items.begin, problem->common,
                 query->stop ? query->stop + items.begin : NULL);
     (void)thread;
@@ -33,8 +33,9 @@ static void weigh_block(void *problem_, intptr_t block, int thread)
 static double weigh_all(exact_problem *problem)
 {
     const double sum = sum_over_list(problem, weigh_block).sum[0];
-    for (intptr_t block = 1; block < blocks_of_list(problem->query->D); block++)
-        merge_octaves(problem->octaves, problem->octaves + block);
+    problem->octaves->used = 0;
+    for (intptr_t block = 0; block < blocks_of_list(problem->query->D); block++)
+        merge_octaves(problem->octaves, problem->octaves_of_block + block);
     return sum;
 }
 
@@ -44,15 +45,6 @@ static int first_light_octave(double accuracy, double end)
 {
     const double largest_odds = 0.5 * smaller(1, pow(1e8 * accuracy, 1.0 / 8)), heaviest = log1p(largest_odds) / end;
     return heaviest >= 2 ? 0 : (int)ceil(1 - log2(heaviest));
-}
-
-/* Return the number of items heavier than those of the octave. */
-static intptr_t count_heavy(const exact_problem *problem, int first_octave)
-{
-    double n = 0;
-    for (int octave = 0; octave < first_octave; octave++)
-        n += problem->octaves->plain[QUARTET * octave][0];
-    return (intptr_t)n;
 }
 
 /* Fill the histogram of all items. */
@@ -78,18 +70,6 @@ PLR_INLINE int is_heavy(const double *w, double heaviest, const double *stop, in
     return (w[j] >= heaviest) | stops_at(stop, j);
 }
 
-static void count_heavy_of_block(void *problem_, intptr_t block, int thread)
-{
-    exact_problem *problem = problem_;
-    const item_range items = block_of_list(problem->query->D, block);
-    const double *w = problem->f, *stop = problem->query->stop, heaviest = problem->polynomials->heaviest;
-    intptr_t n = 0;
-    for (intptr_t j = items.begin; j < items.end; j++)
-        n += is_heavy(w, heaviest, stop, j);
-    problem->of_block[block] = (block_sums){{(double)n}};
-    (void)thread;
-}
-
 /* Take these items of a block, from the place in the panel that is in of_block. */
 static void take_heavy_of_block(void *problem_, intptr_t block, int thread)
 {
@@ -110,13 +90,12 @@ static void take_heavy_of_block(void *problem_, intptr_t block, int thread)
 /* Take the items that are heavier than those of the octave one by one into the panel. */
 static void take_heavy(exact_problem *problem, int first_octave)
 {
-    double before = 0;
+    intptr_t before = 0;
     problem->polynomials->heaviest = ldexp(1, 1 - first_octave);
-    pass_over_list(problem, count_heavy_of_block);
     for (intptr_t block = 0; block < blocks_of_list(problem->query->D); block++) {
-        const double here = problem->of_block[block].sum[0];
-        problem->of_block[block].sum[0] = before;
-        before += here;
+        const octave_sums *octaves = problem->octaves_of_block + block;
+        problem->of_block[block].sum[0] = (double)before;
+        before += count_heavier(octaves, first_octave) + octaves->stopping;
     }
     pass_over_list(problem, take_heavy_of_block);
 }
@@ -171,7 +150,7 @@ static int integrate_compressed(exact_problem *problem)
     const int first_octave = first_light_octave(p->plan->accuracy, end);
     if (first_octave >= OCTAVES)
         return 0;
-    const intptr_t heavy_items = count_heavy(problem, first_octave), n = heavy_items + problem->stopping;
+    const intptr_t heavy_items = count_heavier(problem->octaves, first_octave), n = heavy_items + problem->stopping;
     if (heavy_items > D / 4)
         return 0;
     change_panel(problem, n);

@@ -26,35 +26,6 @@ static range both_ranges(range a, range b)
     return (range){smaller(a.least, b.least), larger(a.most, b.most)};
 }
 
-/* Find the ranges of scores and, if given, relevance in one block. */
-static void find_ranges_of_block(void *problem_, intptr_t block, int thread)
-{
-    exact_problem *problem = problem_;
-    const exact_query *query = problem->query;
-    const item_range items = block_of_list(query->D, block);
-    const intptr_t n = items.end - items.begin;
-    const range scores = range_of(query->scores + items.begin, n);
-    const range relevance = query->relevance ? range_of(query->relevance + items.begin, n) : (range){0, 0};
-    problem->of_block[block] = (block_sums){{scores.least, scores.most, relevance.least, relevance.most}};
-    (void)thread;
-}
-
-/* Find the ranges of scores and relevance. */
-static void find_ranges(exact_problem *problem)
-{
-    pass_over_list(problem, find_ranges_of_block);
-    const double *of_block = problem->of_block->sum;
-    range scores = {of_block[0], of_block[1]}, relevance = {of_block[2], of_block[3]};
-    for (intptr_t block = 1; block < blocks_of_list(problem->query->D); block++) {
-        of_block = problem->of_block[block].sum;
-        scores = both_ranges(scores, (range){of_block[0], of_block[1]});
-        relevance = both_ranges(relevance, (range){of_block[2], of_block[3]});
-    }
-    problem->lowest = scores.least;
-    problem->highest = scores.most;
-    problem->relevance = relevance;
-}
-
 static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
 {
     const exact_query *query = ((const exact_problem *)problem)->query;
@@ -67,6 +38,43 @@ static void clear_outputs_of_block(void *problem, intptr_t block, int thread)
     (void)thread;
 }
 
+/* Clear the outputs of one block, and find the ranges of scores and, if given, the range and the sums of relevance. */
+static void look_at_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const exact_query *query = problem->query;
+    const item_range items = block_of_list(query->D, block);
+    const intptr_t n = items.end - items.begin;
+    const range scores = range_of(query->scores + items.begin, n);
+    range relevance = {0, 0};
+    relevance_sums sums = {0, 0};
+    clear_outputs_of_block(problem, block, thread);
+    if (query->relevance) {
+        relevance = range_of(query->relevance + items.begin, n);
+        sums = relevance_of(problem, items);
+    }
+    problem->of_block[block] =
+        (block_sums){{scores.least, scores.most, relevance.least, relevance.most, sums.total, sums.irrelevant}};
+}
+
+/* Clear the outputs, and find the ranges of scores and relevance and the sums of relevance. */
+static void look_at_items(exact_problem *problem)
+{
+    pass_over_list(problem, look_at_block);
+    const double *of_block = problem->of_block->sum;
+    range scores = {of_block[0], of_block[1]}, relevance = {of_block[2], of_block[3]};
+    for (intptr_t block = 1; block < blocks_of_list(problem->query->D); block++) {
+        of_block = problem->of_block[block].sum;
+        scores = both_ranges(scores, (range){of_block[0], of_block[1]});
+        relevance = both_ranges(relevance, (range){of_block[2], of_block[3]});
+    }
+    problem->lowest = scores.least;
+    problem->highest = scores.most;
+    problem->relevance = relevance;
+    const block_sums all = sum_blocks(problem->of_block, blocks_of_list(problem->query->D));
+    problem->all_relevance = (relevance_sums){all.sum[4], all.sum[5]};
+}
+
 /* Set problem->common to the relevance whose subtraction makes the most items irrelevant, or to the mean if they are
  * few. It changes no gradient, but its error would be the sum of the errors of all items. `sums` are those of what
  * remains. */
@@ -75,7 +83,7 @@ static void find_common(exact_problem *problem, relevance_sums *sums)
     const range relevance = problem->relevance;
     problem->common = relevance.least > 0 ? relevance.least : relevance.most < 0 ? relevance.most : 0;
     const double D = (double)problem->query->D;
-    *sums = sum_relevance(problem);
+    *sums = problem->common == 0 ? problem->all_relevance : sum_relevance(problem);
     if (sums->irrelevant <= MOSTLY_RELEVANT * D) {
         problem->common += sums->total / D;
         *sums = sum_relevance(problem);
@@ -104,7 +112,6 @@ static double describe_problem(exact_problem *problem)
     problem_shape *shape = &problem->shape;
     const exact_query *query = problem->query;
     const intptr_t D = query->D, K = query->K < D ? query->K : D;
-    find_ranges(problem);
     relevance_sums rho = {(double)D, 0};
     if (query->exposure || query->stop)
         problem->relevance = both_ranges(problem->relevance, (range){0, 0});
@@ -149,8 +156,7 @@ static double describe_average_precision(exact_problem *problem)
     const exact_query *query = problem->query;
     const double D = (double)query->D;
     const intptr_t K = query->K < query->D ? query->K : query->D;
-    find_ranges(problem);
-    const double R = sum_relevance(problem).total, most = smaller((double)K, R);
+    const double R = problem->all_relevance.total, most = smaller((double)K, R);
     *shape = (problem_shape){.largest_rho = 1};
     if (R == 0 || R == D) /* the same for all rankings */
         return R == 0 ? 0 : (double)K / D;
@@ -251,8 +257,10 @@ static void find_expectations(exact_query *query, void *memory)
         query->stop = NULL;
     query->value = query->missed = 0;
     query->attempts = query->nodes = 0;
-    pass_over_list(&problem, clear_outputs_of_block);
-    if (D == 0 || K <= 0)
+    if (D == 0)
+        return;
+    look_at_items(&problem);
+    if (K <= 0)
         return;
     query->value = query->average_precision ? describe_average_precision(&problem) : describe_problem(&problem);
     if (problem.K > 0 && problem.shape.range_of_rho != 0 && problem.shape.largest_theta != 0)
@@ -295,7 +303,7 @@ static void find_rank_probabilities(exact_query *query, void *memory)
     exact_problem problem;
     lay_out_problem(&problem, query, memory);
     problem.K = K;
-    find_ranges(&problem);
+    look_at_items(&problem);
     memset(problem.theta, 0, (K + 1) * sizeof(double));
     memset(problem.delta, 0, (K + 1) * sizeof(double));
     query->nodes = 0;

@@ -28,11 +28,16 @@ typedef struct {
 } problem_shape;
 
 typedef struct {
+    double total, irrelevant; /* irrelevant: number of items */
+} relevance_sums;
+
+typedef struct {
     exact_query *query;
     problem_shape shape;
     double highest, lowest;       /* scores */
     range relevance;
     intptr_t stopping;            /* items at which readers may stop */
+    relevance_sums all_relevance; /* sums of the relevance, if it is given */
     double common;                /* relevance that is subtracted from all items, which changes no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
     double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences; */
@@ -55,7 +60,7 @@ typedef struct {
     intptr_t *rank_order, *order_buffer; /* all items by descending score, only if there are gaps */
     double *panel_theta, *panel_delta; /* K entries from the first rank of the panel, MARGIN zeros on either side */
     score_histogram *histogram;   /* histogram of the panel's scores */
-    octave_sums *octaves;         /* moments of the query's weights; in long lists, of each block of items */
+    octave_sums *octaves, *octaves_of_block; /* moments of the weights of all items and of each block */
     double *proxy_zeroth, *proxy_first; /* derivatives at the proxies */
     proxy_polynomials *polynomials; /* interpolants of these, */
     double *returned;             /* and the output to which they are added */
@@ -63,10 +68,6 @@ typedef struct {
     panel panel;
     node_workspace side_by_side[MOST_SIDE_BY_SIDE]; /* the last member, which is not cleared */
 } exact_problem;
-
-typedef struct {
-    double total, irrelevant; /* irrelevant: number of items */
-} relevance_sums;
 
 #define LINE 64 /* bytes of a cache line */
 
@@ -187,7 +188,8 @@ static void lay_out_proxies(exact_problem *problem, char **memory)
     proxy_items *proxies = &problem->panel.proxies;
     node_sums *sums = &problem->panel.sums;
     const size_t most = OCTAVES * PROXIES_OF_OCTAVE;
-    problem->octaves = carve(memory, blocks_of_list(problem->longest) * sizeof(octave_sums));
+    problem->octaves = carve(memory, sizeof(octave_sums));
+    problem->octaves_of_block = carve(memory, blocks_of_list(problem->longest) * sizeof(octave_sums));
     problem->polynomials = carve(memory, sizeof(proxy_polynomials));
     double **reals[] = {&proxies->w, &proxies->mass, &proxies->rho_mass, &proxies->counts, &problem->proxy_zeroth,
                         &problem->proxy_first};
@@ -376,10 +378,8 @@ static block_sums sum_over_list(exact_problem *problem, loop_body body)
     return sum_blocks(problem->of_block, blocks_of_list(problem->query->D));
 }
 
-static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
+static relevance_sums relevance_of(const exact_problem *problem, item_range items)
 {
-    exact_problem *problem = problem_;
-    const item_range items = block_of_list(problem->query->D, block);
     lanes total = {0}, relevant = {0};
     const lanes one = vec_all(1), zero = {0};
     for (intptr_t j = items.begin; j < items.end; j += PLR_LANES) {
@@ -388,8 +388,14 @@ static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
         total += rho;
         relevant += vec_keep(rho != zero, one);
     }
-    const double irrelevant = (double)(items.end - items.begin) - vec_sum(relevant);
-    problem->of_block[block] = (block_sums){{vec_sum(total), irrelevant}};
+    return (relevance_sums){vec_sum(total), (double)(items.end - items.begin) - vec_sum(relevant)};
+}
+
+static void sum_relevance_of_block(void *problem_, intptr_t block, int thread)
+{
+    exact_problem *problem = problem_;
+    const relevance_sums sums = relevance_of(problem, block_of_list(problem->query->D, block));
+    problem->of_block[block] = (block_sums){{sums.total, sums.irrelevant}};
     (void)thread;
 }
 

@@ -19,9 +19,10 @@ static inline item_range block_of_list(intptr_t D, intptr_t block)
     return (item_range){begin, next < D ? next : D};
 }
 
-/* The results of a pass over the list: up to four sums of each block. */
+/* The results of a pass over the list: up to six sums of each block. */
+#define SUMS_OF_BLOCK 6
 typedef struct {
-    double sum[4];
+    double sum[SUMS_OF_BLOCK];
 } block_sums;
 
 /* Return the sums over all blocks, in the order of the list. */
@@ -29,7 +30,7 @@ static inline block_sums sum_blocks(const block_sums *of_block, intptr_t blocks)
 {
     block_sums all = of_block[0];
     for (intptr_t block = 1; block < blocks; block++)
-        for (int i = 0; i < 4; i++)
+        for (int i = 0; i < SUMS_OF_BLOCK; i++)
             all.sum[i] += of_block[block].sum[i];
     return all;
 }

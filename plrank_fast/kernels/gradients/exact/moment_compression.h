@@ -12,6 +12,7 @@
 #ifndef PLR_MOMENT_COMPRESSION_H
 #define PLR_MOMENT_COMPRESSION_H
 
+#include <float.h>
 #include <math.h>
 
 #include "gradients/exact/item_block.h"
@@ -30,6 +31,8 @@ typedef double moments __attribute__((vector_size(8 * PROXIES_OF_OCTAVE))); /* c
 typedef struct {
     moments plain[OCTAVES * QUARTET], relevant[OCTAVES * QUARTET];
     double magnitudes[OCTAVES * QUARTET], squares[OCTAVES * QUARTET];
+    intptr_t stopping; /* items at which readers may stop, which are not among these */
+    int used;          /* octaves up to that of the lightest item; the others are not filled */
 } octave_sums;
 
 /* The proxies of the octaves from the first on: a multiple of 8, usually none. */
@@ -134,13 +137,23 @@ PLR_INLINE int stops_at(const double *stop, intptr_t j)
 static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const double *relevance, double common,
                         const double *stop)
 {
-    memset(sums, 0, sizeof *sums);
+    lanes lightest = vec_all(1);
+    for (intptr_t j = 0; j < n; j += PLR_LANES)
+        lightest = vec_min_f64(vec_load_some(w + j, n - j, 1), lightest);
+    sums->used = (int)smaller(OCTAVES, 1 - ilogb(larger(vec_smallest(lightest), DBL_MIN)));
+    sums->stopping = 0;
+    const size_t parts = QUARTET * (size_t)sums->used;
+    memset(sums->plain, 0, parts * sizeof *sums->plain);
+    memset(sums->relevant, 0, parts * sizeof *sums->relevant);
+    memset(sums->magnitudes, 0, parts * sizeof *sums->magnitudes);
+    memset(sums->squares, 0, parts * sizeof *sums->squares);
     for (intptr_t j = 0; j < n; j += PLR_LANES) {
         const intptr_t here = n - j < PLR_LANES ? n - j : PLR_LANES;
         const split_weights weights = split(w + j, here);
         for (intptr_t i = 0; i < here; i++) {
             const int64_t octave = QUARTET * weights.octave[i] + i % QUARTET;
             const moments u = powers(&weights, i);
+            sums->stopping += stops_at(stop, j + i);
             if (weights.octave[i] >= OCTAVES || stops_at(stop, j + i))
                 continue;
             const double rho = relevance[j + i] - common;
@@ -150,7 +163,7 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
             sums->squares[octave] += rho * rho;
         }
     }
-    for (int octave = 0; octave < OCTAVES; octave++)
+    for (int octave = 0; octave < sums->used; octave++)
         for (int copy = 1; copy < QUARTET; copy++) {
             sums->plain[QUARTET * octave] += sums->plain[QUARTET * octave + copy];
             sums->relevant[QUARTET * octave] += sums->relevant[QUARTET * octave + copy];
@@ -162,12 +175,23 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
 /* Add moments to those of other items. */
 static void merge_octaves(octave_sums *to, const octave_sums *sums)
 {
-    for (int octave = 0; octave < OCTAVES; octave++) {
-        to->plain[QUARTET * octave] += sums->plain[QUARTET * octave];
-        to->relevant[QUARTET * octave] += sums->relevant[QUARTET * octave];
-        to->magnitudes[QUARTET * octave] += sums->magnitudes[QUARTET * octave];
-        to->squares[QUARTET * octave] += sums->squares[QUARTET * octave];
+    for (int i = 0; i < QUARTET * sums->used; i += QUARTET) {
+        const int others = i < QUARTET * to->used;
+        to->plain[i] = others ? to->plain[i] + sums->plain[i] : sums->plain[i];
+        to->relevant[i] = others ? to->relevant[i] + sums->relevant[i] : sums->relevant[i];
+        to->magnitudes[i] = others ? to->magnitudes[i] + sums->magnitudes[i] : sums->magnitudes[i];
+        to->squares[i] = others ? to->squares[i] + sums->squares[i] : sums->squares[i];
     }
+    to->used = to->used > sums->used ? to->used : sums->used;
+}
+
+/* Return the number of items in octaves before this one. */
+static intptr_t count_heavier(const octave_sums *sums, int octave)
+{
+    double n = 0;
+    for (int heavier = 0; heavier < octave && heavier < sums->used; heavier++)
+        n += sums->plain[QUARTET * heavier][0];
+    return (intptr_t)n;
 }
 
 /* Add to the bins the items of the octaves at both ends of these, so that the sum of weights is kept; return the number
@@ -175,7 +199,7 @@ static void merge_octaves(octave_sums *to, const octave_sums *sums)
 static int add_octaves(bin_sums *bins, const octave_sums *sums)
 {
     int used = 2;
-    for (int octave = 0; octave < OCTAVES; octave++) {
+    for (int octave = 0; octave < sums->used; octave++) {
         const moments plain = sums->plain[QUARTET * octave];
         if (plain[0] == 0)
             continue;
@@ -194,7 +218,7 @@ static void place_proxies(const octave_sums *sums, int first_octave, proxy_items
 {
     proxies->weight = 0;
     intptr_t n = 0;
-    for (int octave = first_octave; octave < OCTAVES; octave++) {
+    for (int octave = first_octave; octave < sums->used; octave++) {
         const moments plain = sums->plain[QUARTET * octave], relevant = sums->relevant[QUARTET * octave];
         if (plain[0] == 0)
             continue;
@@ -226,7 +250,7 @@ static void interpolate_proxies(const octave_sums *sums, int first_octave, const
 {
     for (int octave = 0; octave < OCTAVES; octave++) {
         polynomials->zeroth[octave] = polynomials->first[octave] = (moments){0};
-        if (octave < first_octave || sums->plain[QUARTET * octave][0] == 0)
+        if (octave < first_octave || octave >= sums->used || sums->plain[QUARTET * octave][0] == 0)
             continue;
         polynomials->zeroth[octave] = through_proxies(zeroth);
         polynomials->first[octave] = through_proxies(first);

@@ -48,6 +48,20 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
     }
 }
 
+/* Multiply P by a factor of so many coefficients, coefficients 0 to top. */
+PLR_INLINE void multiply_polynomial(lanes *restrict P, const lanes *restrict factor, intptr_t length, intptr_t top)
+{
+    enum { AT_ONCE = 4 };
+    for (intptr_t m = top; m >= 0; m -= AT_ONCE) {
+        lanes sum[AT_ONCE] = {{0}};
+        for (intptr_t i = 0; i < length && i <= m; i++)
+            for (int n = 0; n < AT_ONCE; n++)
+                sum[n] += factor[i] * P[m - i - n];
+        for (int n = 0; n < AT_ONCE && n <= m; n++)
+            P[m - n] = sum[n];
+    }
+}
+
 /* Multiply by the factors of a quartet, divided by q if monic: P then starts with the product of all q. */
 PLR_INLINE void include_quartet(panel *p, intptr_t quartet, intptr_t low, intptr_t top, const int monic,
                                 const int relevant, const int law)
