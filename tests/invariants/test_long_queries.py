@@ -1,4 +1,4 @@
-"""One long query of an exact function, whose nodes and items threads share: the bits of one thread."""
+"""One long query, whose nodes, items or samples threads share: the bits of one thread."""
 
 import numpy as np
 import pytest
@@ -22,6 +22,20 @@ def exact(cutoff, **options):
         plr.pl_rank_exact(
             scores, gains, plr.dcg_weights(cutoff), offsets=[0, scores.size], n_threads=n_threads, **options
         )
+    )
+
+
+def sampled(function, cutoff, **options):
+    return lambda scores, gains, n_threads: np.hstack(
+        function(
+            scores, gains, plr.dcg_weights(cutoff), offsets=[0, scores.size], rng=1, n_threads=n_threads, **options
+        )
+    )
+
+
+def rankings(n_samples, cutoff):
+    return lambda scores, gains, n_threads: plr.sample_rankings(
+        scores, n_samples, cutoff, rng=1, offsets=[0, scores.size], n_threads=n_threads
     )
 
 
@@ -50,6 +64,10 @@ CALLS = {
     "compressed, blocks of the list": (listed(100_000), exact(10, hessian=True)),
     "blocks of the list": (listed(70_000, 1.0, 40.0), exact(2, hessian=True)),
     "too long for workspaces side by side": (listed(140_000, 1.0, 40.0), exact(2)),
+    "pl_rank_3": (listed(70_000), sampled(plr.pl_rank_3, 20, n_samples=130)),
+    "pl_rank_cmc": (listed(70_000), sampled(plr.pl_rank_cmc, 10, n_samples=2)),
+    "pl_rank_cmc, interpolated, Hessian": (listed(9000), sampled(plr.pl_rank_cmc, 50, n_samples=2, hessian=True)),
+    "rankings": (listed(100_000), rankings(300, 20)),
     "value": (listed(700), value(60)),
     "probabilities": (listed(700), probabilities(50)),
     "probabilities of all ranks": (listed(300, 4.0), probabilities(300)),
@@ -61,7 +79,7 @@ CALLS = {
 def test_any_number_of_threads(name, monkeypatch, costs):
     """A team computes the results that are compared. Mutants: one workspace, one row of sums or one place for P for two
     threads; more threads than there is room for; a block of items at the first vector of nodes only; long queries on
-    one thread, or on several where one is asked for."""
+    one thread, or on several where one is asked for; weights, or what is left of them, not summed range by range."""
     monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
     (scores, gains), call = CALLS[name]
     costs(**LONG)

@@ -14,7 +14,8 @@ The estimator is unbiased for any rank weights and takes O(D K) per ranking, in 
 """
 
 from libc.math cimport NAN
-from libc.string cimport memcpy, memset
+from libc.stdint cimport uintptr_t
+from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport (
     Estimate, Estimator, is_stopped, new_estimator,
@@ -30,7 +31,8 @@ from plrank_fast._core.ranking.remaining cimport (
 from plrank_fast._core.runtime.layout cimport Layout, padded, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.threads cimport cancellation
+from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, Loop, number_of_ranges, run_loop, run_ranges
+from plrank_fast._core.runtime.threads cimport cancellation, cancellation_of
 
 cdef extern from "gradients/conditional.h" nogil:
     ctypedef struct conditional_ranking:
@@ -41,19 +43,27 @@ cdef extern from "gradients/conditional.h" nogil:
         const double *means
         const double *drops
         cancellation *stop
+    ctypedef struct conditional_series:
+        pass
+    ctypedef struct conditional_sums:
+        double weight, gain, heaviest
     ctypedef struct conditional_kernels:
-        void (*unplaced)(
-            const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
-            double heaviest, double *gradient, double *hessian) noexcept nogil
+        bint (*interpolate)(
+            const conditional_ranking *ranking, double heaviest, bint with_hessian, conditional_series *series
+        ) noexcept nogil
+        void (*add_unplaced)(
+            const conditional_ranking *ranking, const conditional_series *series, const double *weights,
+            const double *relevance, size_t n, double *gradient, double *hessian) noexcept nogil
         void (*placed)(
             const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first, size_t n,
             double *gradient, double *hessian) noexcept nogil
-        void (*sum)(
-            const double *weights, const double *relevance, size_t n, double *weight, double *gain) noexcept nogil
+        conditional_sums (*sum)(const double *weights, const double *relevance, size_t n) noexcept nogil
     const conditional_kernels *conditional_kernels_at(int level)
-    bint conditional_interpolates "plr_conditional_interpolates" (size_t n, size_t cutoff)
 
 cdef const conditional_kernels *kernels = conditional_kernels_at(simd_level())
+
+# An interpolation takes longer to set up than it saves below these.
+cdef intp_t FEWEST_INTERPOLATED = 512, FEWEST_RANKS_INTERPOLATED = 48
 
 
 cdef struct Conditional:
@@ -61,10 +71,10 @@ cdef struct Conditional:
     bint wide                    # weights exceed the range of a double: each rank has its own unit, in ``remaining``
     Remaining remaining
     double *weights              # those of the estimate, changed while a ranking is processed
-    double *relevance
-    double *item_gradient        # that of one ranking
+    double *item_gradient        # that of one ranking, where it is wide
     double *item_hessian
-    double heaviest              # largest weight of the unplaced items, if they are interpolated
+    conditional_sums *of_ranges  # sums over the unplaced items of each range
+    conditional_series series
     double *sums
     double *inverse_sums
     double *gains
@@ -122,9 +132,9 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef Conditional measured
     cdef Conditional *state = <Conditional *>take_state(layout, sizeof(Conditional), &measured)
     cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 1) * sizeof(double)
-    state.relevance = <double *>take(layout, items)
     state.item_gradient = <double *>take(layout, items)
     state.item_hessian = <double *>take(layout, items)
+    state.of_ranges = <conditional_sums *>take(layout, number_of_ranges(n_items) * sizeof(conditional_sums))
     state.sums = <double *>take(layout, ranks)
     state.inverse_sums = <double *>take(layout, ranks)
     state.gains = <double *>take(layout, ranks)
@@ -137,22 +147,13 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     take_remaining(layout, &state.remaining, n_items, cutoff)
 
 
-cdef inline void clear_padding(double *array, intp_t n) noexcept nogil:
-    """Clear the rest of the last vector; arrays of a workspace have whole cache lines."""
-    memset(array + n, 0, (padded(n) - n) * sizeof(double))
-
-
 cdef void begin(Estimate *estimate) noexcept nogil:
     cdef Conditional *state = <Conditional *>estimate.state
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, k
-    state.heaviest = 0.0
     state.wide = not estimate.weights.representable
     state.weights = estimate.weights.relative
-    clear_padding(state.weights, n_items)
-    clear_padding(state.relevance, n_items)
     if state.wide:
         prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff)
-    memcpy(state.relevance, estimate.relevance, n_items * sizeof(double))
     # the kernels read whole vectors of these nine contiguous arrays
     memset(state.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>state.sums))
     memset(state.placed_hessian, 0, padded(cutoff + 1) * sizeof(double))
@@ -162,33 +163,45 @@ cdef void begin(Estimate *estimate) noexcept nogil:
             state.drops[k] -= estimate.rank_weights[k + 1]
 
 
-cdef void sum_what_is_left(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """Set sums[j] = S_j, gains[j] = R_j and the quotients, from the tail, in one unit. O(D + K)."""
-    cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, d, k
-    cdef double left_over = 0.0, gain = 0.0
+cdef void sum_range(void *estimate_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Estimate *estimate = <const Estimate *>estimate_
+    cdef const Conditional *state = <const Conditional *>estimate.state
+    state.of_ranges[start // ITEMS_PER_RANGE] = kernels.sum(
+        state.weights + start, estimate.relevance + start, stop - start)
+
+
+cdef double sum_what_is_left(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """Set sums[j] = S_j, gains[j] = R_j and the quotients, from the tail, in one unit. O(D + K).
+
+    Returns the weight of the heaviest unplaced item.
+    """
+    cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, k
+    cdef conditional_sums *left = state.of_ranges
     for k in range(cutoff):
         state.placed_weights[k] = state.weights[ranking[k]]
         state.placed_relevance[k] = estimate.relevance[ranking[k]]
+    memset(left, 0, sizeof(conditional_sums))
     if cutoff < n_items:
         # sum without subtracting: the weight left over may be a tiny part of the total
         for k in range(cutoff):
             state.weights[ranking[k]] = 0.0
-        kernels.sum(state.weights, state.relevance, n_items, &left_over, &gain)
-        state.heaviest = 0.0
-        if conditional_interpolates(n_items, cutoff):
-            for d in range(n_items):
-                state.heaviest = max(state.heaviest, state.weights[d])
+        run_ranges(sum_range, estimate, n_items, 0.3, estimate.n_threads)
+        for k in range(1, number_of_ranges(n_items)):
+            left.weight += left[k].weight
+            left.gain += left[k].gain
+            left.heaviest = max(left.heaviest, left[k].heaviest)
         for k in range(cutoff):
             state.weights[ranking[k]] = state.placed_weights[k]
-    state.sums[cutoff] = left_over
-    state.gains[cutoff] = gain
+    state.sums[cutoff] = left.weight
+    state.gains[cutoff] = left.gain
     for k in range(cutoff - 1, -1, -1):
-        left_over += state.placed_weights[k]
-        gain += state.placed_weights[k] * state.placed_relevance[k]
-        state.sums[k] = left_over
-        state.gains[k] = gain
-        state.inverse_sums[k] = 1.0 / left_over
-        state.means[k] = gain * state.inverse_sums[k]
+        left.weight += state.placed_weights[k]
+        left.gain += state.placed_weights[k] * state.placed_relevance[k]
+        state.sums[k] = left.weight
+        state.gains[k] = left.gain
+        state.inverse_sums[k] = 1.0 / left.weight
+        state.means[k] = left.gain * state.inverse_sums[k]
+    return left.heaviest
 
 
 cdef void sum_what_is_left_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
@@ -213,27 +226,59 @@ cdef void sum_what_is_left_in_units(Estimate *estimate, Conditional *state, cons
         state.means[k] = gain / remaining.sums[k]
 
 
-cdef void differentiate(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """Compute item_gradient and item_hessian of one ranking, in one unit."""
-    cdef conditional_ranking description
-    cdef double *hessian = state.item_hessian if estimate.hessian != NULL else NULL
-    cdef intp_t k
-    sum_what_is_left(estimate, state, ranking)
-    description.cutoff = estimate.cutoff
-    description.sums = state.sums
-    description.inverse_sums = state.inverse_sums
-    description.gains = state.gains
-    description.means = state.means
-    description.drops = state.drops
-    description.stop = &estimate.stop
-    kernels.unplaced(
-        &description, state.weights, state.relevance, estimate.n_items, state.heaviest, state.item_gradient, hessian)
+cdef struct Unplaced:
+    Estimate *estimate
+    conditional_ranking ranking
+    const conditional_series *series
+
+
+cdef void add_range(void *unplaced_, intp_t i, int thread) noexcept nogil:
+    """Add one ranking to the items of a range as if it placed none of them."""
+    cdef const Unplaced *unplaced = <const Unplaced *>unplaced_
+    cdef Estimate *estimate = unplaced.estimate
+    cdef conditional_ranking ranking = unplaced.ranking
+    cdef cancellation own = cancellation_of(thread, &estimate.stop)
+    cdef intp_t start = i * ITEMS_PER_RANGE
+    if thread > 0:
+        ranking.stop = &own
+    kernels.add_unplaced(
+        &ranking, unplaced.series, estimate.weights.relative + start, estimate.relevance + start,
+        min(ITEMS_PER_RANGE, estimate.n_items - start), estimate.gradient + start,
+        estimate.hessian + start if estimate.hessian != NULL else NULL)
+
+
+cdef void add_ranking(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """Add one ranking to gradient and Hessian, in one unit. Those of placed items are computed and added apart."""
+    cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, n_ranges = number_of_ranges(n_items), k
+    cdef double heaviest = sum_what_is_left(estimate, state, ranking), ns = n_items * min(20.0, 0.1 * cutoff)
+    cdef bint with_hessian = estimate.hessian != NULL
+    cdef Unplaced unplaced
+    cdef Loop loop
+    unplaced.estimate = estimate
+    unplaced.ranking = conditional_ranking(
+        cutoff, state.sums, state.inverse_sums, state.gains, state.means, state.drops, &estimate.stop)
+    unplaced.series = NULL
     kernels.placed(
-        &description, state.placed_weights, state.placed_relevance, 0, estimate.cutoff, state.placed_gradient,
-        state.placed_hessian if hessian != NULL else NULL)
-    for k in range(estimate.cutoff):
-        state.item_gradient[ranking[k]] = state.placed_gradient[k]
-        state.item_hessian[ranking[k]] = state.placed_hessian[k]
+        &unplaced.ranking, state.placed_weights, state.placed_relevance, 0, cutoff, state.placed_gradient,
+        state.placed_hessian if with_hessian else NULL)
+    for k in range(cutoff):
+        state.placed_gradient[k] += estimate.gradient[ranking[k]]
+        if with_hessian:
+            state.placed_hessian[k] += estimate.hessian[ranking[k]]
+    if cutoff < n_items:
+        if n_items >= FEWEST_INTERPOLATED and cutoff >= FEWEST_RANKS_INTERPOLATED and heaviest > 0.0:
+            if kernels.interpolate(&unplaced.ranking, heaviest, with_hessian, &state.series):
+                unplaced.series = &state.series
+        if n_ranges == 1:
+            add_range(&unplaced, 0, 0)
+        else:
+            loop = Loop(
+                add_range, &unplaced, 0, n_ranges, 1, estimate.n_threads, <uintptr_t>add_range, ns, 0.0)
+            run_loop(&loop, estimate.n_threads)
+    for k in range(cutoff):
+        estimate.gradient[ranking[k]] = state.placed_gradient[k]
+        if with_hessian:
+            estimate.hessian[ranking[k]] = state.placed_hessian[k]
 
 
 cdef void differentiate_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
@@ -258,10 +303,10 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
     cdef Conditional *state = <Conditional *>estimate.state
     cdef intp_t i, d
     for i in range(n_rankings):
-        if state.wide:
-            differentiate_in_units(estimate, state, rankings + i * stride)
-        else:
-            differentiate(estimate, state, rankings + i * stride)
+        if not state.wide:
+            add_ranking(estimate, state, rankings + i * stride)
+            continue
+        differentiate_in_units(estimate, state, rankings + i * stride)
         for d in range(estimate.n_items):
             estimate.gradient[d] += state.item_gradient[d]
         if estimate.hessian != NULL:

@@ -9,7 +9,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
 from plrank_fast._core.runtime.scalar_types cimport intp_t
-from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, run_ranges
+from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, number_of_ranges, run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
 
 import numpy as np
@@ -32,19 +32,16 @@ cdef inline double curvature_of(const Call *call, intp_t d) noexcept nogil:
 
 
 cdef void add_curvatures(void *call_, intp_t start, intp_t stop) noexcept nogil:
-    """Add up the curvatures of each range from ``start`` on: a thread that is alone gets all of them at once."""
+    """Add up the curvatures of a range."""
     cdef const Call *call = <const Call *>call_
     cdef double[8] sums          # side by side: an addition need not wait for the one before
-    cdef intp_t first = start, last, d
-    while first < stop:
-        last = min(first + ITEMS_PER_RANGE, stop)
-        memset(sums, 0, sizeof(sums))
-        for d in range(first, last):
-            sums[d & 7] += curvature_of(call, d)
-        for d in range(1, 8):
-            sums[0] += sums[d]
-        call.sums[first // ITEMS_PER_RANGE] = sums[0]
-        first = last
+    cdef intp_t d
+    memset(sums, 0, sizeof(sums))
+    for d in range(start, stop):
+        sums[d & 7] += curvature_of(call, d)
+    for d in range(1, 8):
+        sums[0] += sums[d]
+    call.sums[start // ITEMS_PER_RANGE] = sums[0]
 
 
 cdef void divide(void *call_, intp_t start, intp_t stop) noexcept nogil:
@@ -70,7 +67,7 @@ def total_curvature(ascent, diagonal, n_threads):
     """Return the sum of the curvatures of documents; ``diagonal`` may be None."""
     cdef Call call
     read(&call, ascent, diagonal)
-    sums = np.zeros((call.n_docs + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE)
+    sums = np.zeros(number_of_ranges(call.n_docs))
     call.sums = <double *>data_of(sums)
     run_ranges(add_curvatures, &call, call.n_docs, 0.5, resolve_threads(n_threads))
     return sums.sum()

@@ -46,6 +46,7 @@ cdef struct Estimate:
     intp_t until_moved           # rankings still to accumulate before sums are moved to totals
     Sum *totals                  # sums that have been moved out of gradient and Hessian
     bint in_totals               # whether any have been moved
+    int n_threads                # as many may share a pass over the items
     intp_t denominator           # that of the mean; 1 once the estimator itself has divided by it
     void *state                  # the estimator's own, laid out and not yet initialised before ``begin``
     # set by ``begin``
@@ -97,6 +98,7 @@ cdef inline Estimate estimate_of(
     estimate.draw.cutoff = estimate.cutoff
     estimate.gradient = gradient
     estimate.hessian = hessian
+    estimate.n_threads = 1
     return estimate
 
 

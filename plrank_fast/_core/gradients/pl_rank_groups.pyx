@@ -15,9 +15,10 @@ from plrank_fast._core.gradients.pl_rank cimport (
     accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, lay_out_pl_rank,
 )
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
-from plrank_fast._core.runtime.magnitudes cimport any_negative
+from plrank_fast._core.runtime.magnitudes cimport PLR_NEGATIVE, any_negative, found_by_threads
 from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t, uint32_t
 from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE
 
 cdef extern from "gradients/pl_rank_groups.h" nogil:
@@ -41,9 +42,10 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
     ctypedef struct pl_rank_groups_kernels:
         uint32_t (*add_group)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
         void (*add_common_part)(
-            const pl_rank_groups *groups, double direct, double risk, double denominator) noexcept nogil
+            const pl_rank_groups *groups, double direct, double risk, double denominator, size_t start, size_t stop
+        ) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
-    const int PLR_MOST_SAMPLES, PLR_STATE
+    const int PLR_MOST_SAMPLES, PLR_STATE, PLR_ODD_ITEMS
     size_t plr_marks(size_t n_items)
 
 cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_level())
@@ -85,8 +87,9 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     state.rank_weights = <double *>take(layout, ranks * sizeof(double))
     state.ranking = <int32_t *>take(layout, ranks * sizeof(int32_t))
     state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
-    state.sums.odd = <double *>take(layout, n_items * sizeof(double))
-    state.sums.unplaced = <int8_t *>take(layout, PLR_MOST_SAMPLES * plr_marks(n_items))
+    state.sums.odd = <double *>take(layout, min(n_items, <intp_t>PLR_ODD_ITEMS) * sizeof(double))
+    state.sums.unplaced = <int8_t *>take(
+        layout, PLR_MOST_SAMPLES * plr_marks(min(n_items, ITEMS_PER_RANK * (cutoff + 1))))
     plain = layout[0]
     lay_out_pl_rank(&plain, n_items, cutoff)
     state.plain = plain.state
@@ -112,10 +115,12 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     state.sums.cutoff = cutoff
     state.sums.total_weight = estimate.weights.total
     state.sums.gradient = estimate.gradient
-    state.sums.is_signed = any_negative(estimate.rank_weights, cutoff) or any_negative(estimate.relevance, n_items)
+    state.sums.is_signed = any_negative(estimate.rank_weights, cutoff) or (
+        found_by_threads(estimate.relevance, n_items, estimate.n_threads) & PLR_NEGATIVE != 0)
     state.sums.limit = largest_amplification(min(estimate.draw.n_samples, state.flush_after)) / estimate.weights.total
     state.sums.marks_pay = n_items // ITEMS_PER_RANK <= cutoff and estimate.weights.spread <= LARGEST_SPREAD
-    memset(state.sums.odd, 0, n_items * sizeof(double))
+    if n_items <= PLR_ODD_ITEMS:
+        memset(state.sums.odd, 0, n_items * sizeof(double))
     clear_totals(state)
 
 
@@ -134,10 +139,21 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     return total
 
 
-cdef void flush(PLRankGroups *state, intp_t denominator) noexcept nogil:
+cdef struct Flush:
+    const pl_rank_groups *sums
+    double direct, risk, denominator
+
+
+cdef void flush_range(void *flush_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Flush *of_items = <const Flush *>flush_
+    kernels.add_common_part(of_items.sums, of_items.direct, of_items.risk, of_items.denominator, start, stop)
+
+
+cdef void flush(PLRankGroups *state, intp_t denominator, int n_threads) noexcept nogil:
     """Add the part common to all items of the rankings so far to the gradient, and divide it. O(D)."""
-    kernels.add_common_part(
+    cdef Flush of_items = Flush(
         &state.sums, sum_of_lanes(state.sums.total_direct), sum_of_lanes(state.sums.total_risk), denominator)
+    run_ranges(flush_range, &of_items, state.sums.n_items, 1.0, n_threads)
     clear_totals(state)
 
 
@@ -165,7 +181,7 @@ cdef void accumulate_group(Estimate *estimate, const int32_t *columns, intp_t n_
         accumulate_left_out(estimate, state, columns, left_out)
     state.since_flush += n_rankings
     if state.since_flush >= state.flush_after:
-        flush(state, 1)
+        flush(state, 1, estimate.n_threads)
 
 
 cdef void hand_out(Estimate *estimate) noexcept nogil:
@@ -177,7 +193,7 @@ cdef void hand_out(Estimate *estimate) noexcept nogil:
         estimate.state = state.plain
         hand_out_pl_rank_3(estimate)
         estimate.state = state
-    flush(state, estimate.denominator)
+    flush(state, estimate.denominator, estimate.n_threads)
     estimate.denominator = 1  # saves a pass over a long list
 
 

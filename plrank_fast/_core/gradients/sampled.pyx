@@ -44,6 +44,7 @@ from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, cancellation_of, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
@@ -147,15 +148,19 @@ cdef inline void note_used(const Estimator *estimator, Estimate *estimate, intp_
         move_to_totals(estimator, estimate)
 
 
+cdef void clear(void *sums, intp_t start, intp_t stop) noexcept nogil:
+    memset(<double *>sums + start, 0, (stop - start) * sizeof(double))
+
+
 cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
     """Begin with no rankings; return the first unused byte after the estimator's state."""
     cdef Layout layout = layout_at(workspace)
-    cdef size_t n_bytes = results_per_query(estimator, estimate.n_items) * sizeof(double)
+    cdef intp_t n = results_per_query(estimator, estimate.n_items)
     estimate.in_groups = False
     begin_pass(estimate)
-    memset(estimate.gradient, 0, n_bytes)
+    run_ranges(clear, estimate.gradient, n, 0.1, estimate.n_threads)
     if estimate.hessian != NULL:
-        memset(estimate.hessian, 0, n_bytes)
+        run_ranges(clear, estimate.hessian, n, 0.1, estimate.n_threads)
     if estimator.lay_out != NULL:
         estimator.lay_out(&layout, estimate.n_items, estimate.cutoff)
     estimate.state = layout.state
@@ -230,11 +235,9 @@ cdef void accumulate_rows(
 
 
 cdef char *weigh_items(Estimate *estimate, Weights *weights, char *workspace) noexcept nogil:
-    """Lay out weights of the items and totals; return the first unused byte."""
+    """Compute the weights of the items; return the first unused byte."""
     estimate.weights = weights
-    estimate.totals = <Sum *>workspace
-    workspace += totals_bytes(estimate.n_items)
-    return weigh(weights, estimate.scores, estimate.n_items, workspace)
+    return weigh(weights, estimate.scores, estimate.n_items, workspace, estimate.n_threads)
 
 
 cdef void draw_and_accumulate(
@@ -287,6 +290,8 @@ cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *w
         estimate_query_of_noise(estimator, estimate, workspace)
         return
     workspace += rankings_bytes(BLOCK, estimate.cutoff)
+    estimate.totals = <Sum *>workspace
+    workspace += totals_bytes(estimate.n_items)
     workspace = weigh_items(estimate, &weights, workspace)
     workspace = begin_estimate(estimator, estimate, workspace)
     if estimate.given == NULL:
@@ -401,13 +406,16 @@ cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) exc
     cdef Weights weights
     cdef LongDraw drawing
     cdef Estimator observing
-    cdef Workspaces estimating = Workspaces(
+    cdef Workspaces totals = None, samplers = None, prepared, estimating = Workspaces(
         1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
-        + bytes_of(estimator.lay_out, n_items, cutoff) + totals_bytes(n_items))
-    cdef Workspaces prepared, samplers = None
+        + bytes_of(estimator.lay_out, n_items, cutoff))
     cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
-    cdef char *workspace = weigh_items(
-        &estimate, &weights, estimating.of_thread(0) + group_bytes(n_items, cutoff))
+    cdef char *workspace
+    estimate.n_threads = n_threads
+    workspace = weigh_items(&estimate, &weights, estimating.of_thread(0) + group_bytes(n_items, cutoff))
+    if estimate.draw.n_samples >= rankings_per_total(n_items):
+        totals = Workspaces(1, totals_bytes(n_items))
+        estimate.totals = <Sum *>totals.of_thread(0)
     estimate.stop.interrupted = signal_came
     drawing.draw = &estimate.draw
     drawing.weights = &weights

@@ -22,11 +22,14 @@ cdef struct Weights:
     bint representable          # whether the spread fits a double; the following are set only then
     double *relative            # (n_items,) exp(score - highest)
     double total
+    int n_threads               # as many may share a pass over the items
+    weight_octaves *of_ranges   # what a pass finds in each range of items
 
 cdef double relative_weights_of(
     const double *scores, double highest, double sign, double *out, intp_t n_items) noexcept nogil
 cdef double effective_items(const Weights *weights) noexcept nogil
-cdef void sort_weights(const Weights *weights, weight_octaves *octaves) noexcept nogil
+cdef const weight_octaves *sort_weights(const Weights *weights) noexcept nogil
 cdef arrivals expected_arrivals(const weight_octaves *octaves, double wanted, double latest) noexcept nogil
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
-cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, char *workspace) noexcept nogil
+cdef char *weigh(
+    Weights *weights, const double *scores, intp_t n_items, char *workspace, int n_threads=*) noexcept nogil

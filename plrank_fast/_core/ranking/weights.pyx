@@ -1,9 +1,11 @@
 """Weights of one query's items, which samplers and estimators share, and how peaked they are."""
 
 from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, number_of_ranges, run_ranges
 
 import numpy as np
 
@@ -32,9 +34,24 @@ cdef double effective_items(const Weights *weights) noexcept nogil:
     return weights.total * weights.total / kernels.sum_of_squares(weights.relative, weights.n_items)
 
 
-cdef void sort_weights(const Weights *weights, weight_octaves *octaves) noexcept nogil:
-    """Compute how representable weights are spread. O(D)."""
-    kernels.sort_into_octaves(weights.relative, weights.n_items, weights.spread, octaves)
+cdef void sort_range(void *weights_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Weights *weights = <const Weights *>weights_
+    kernels.sort_into_octaves(weights.relative + start, stop - start, weights.spread, of_range(weights, start))
+
+
+cdef const weight_octaves *sort_weights(const Weights *weights) noexcept nogil:
+    """Return how representable weights are spread, valid until the next pass over them. O(D)."""
+    cdef weight_octaves *octaves = weights.of_ranges
+    cdef const weight_octaves *found
+    cdef intp_t i
+    cdef size_t octave
+    run_ranges(sort_range, <void *>weights, weights.n_items, 1.0, weights.n_threads)
+    for i in range(1, number_of_ranges(weights.n_items)):
+        found = &weights.of_ranges[i]
+        for octave in range(octaves.n):
+            octaves.count[octave] += found.count[octave]
+            octaves.mass[octave] += found.mass[octave]
+    return octaves
 
 
 cdef arrivals expected_arrivals(const weight_octaves *octaves, double wanted, double latest) noexcept nogil:
@@ -47,20 +64,50 @@ cdef arrivals expected_arrivals(const weight_octaves *octaves, double wanted, do
 
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil:
     """Return the number of bytes that ``weigh`` takes."""
-    return aligned(n_items * sizeof(double))
+    return aligned(n_items * sizeof(double)) + aligned(number_of_ranges(n_items) * sizeof(weight_octaves))
 
 
-cdef char *weigh(Weights *weights, const double *scores, intp_t n_items, char *workspace) noexcept nogil:
-    """Compute the weights of one query, and return the first unused byte of ``workspace``. O(D)."""
+cdef inline weight_octaves *of_range(const Weights *weights, intp_t start) noexcept nogil:
+    return &weights.of_ranges[start // ITEMS_PER_RANGE]
+
+
+cdef void find_extremes(void *weights_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Weights *weights = <const Weights *>weights_
+    cdef double *found = of_range(weights, start).mass
+    kernels.extremes(weights.scores + start, stop - start, &found[0], &found[1])
+
+
+cdef void weigh_range(void *weights_, intp_t start, intp_t stop) noexcept nogil:
+    cdef const Weights *weights = <const Weights *>weights_
+    of_range(weights, start).mass[0] = kernels.relative(
+        weights.scores + start, weights.highest, 1.0, weights.relative + start, stop - start)
+
+
+cdef char *weigh(
+    Weights *weights, const double *scores, intp_t n_items, char *workspace, int n_threads=1
+) noexcept nogil:
+    """Compute the weights of one query, and return the first unused byte of ``workspace``. O(D).
+
+    Sums are those of ranges, whose number does not depend on the threads.
+    """
     cdef double lowest
-    weights.n_items = n_items
-    weights.scores = scores
-    kernels.extremes(scores, n_items, &lowest, &weights.highest)
+    cdef Sum total = Sum(0.0, 0.0)
+    cdef intp_t i, n_ranges = number_of_ranges(n_items)
+    weights.n_items, weights.scores, weights.n_threads = n_items, scores, n_threads
+    weights.relative = <double *>workspace
+    weights.of_ranges = <weight_octaves *>(workspace + aligned(n_items * sizeof(double)))
+    run_ranges(find_extremes, weights, n_items, 0.3, n_threads)
+    lowest, weights.highest = weights.of_ranges[0].mass[0], weights.of_ranges[0].mass[1]
+    for i in range(1, n_ranges):
+        lowest = min(lowest, weights.of_ranges[i].mass[0])
+        weights.highest = max(weights.highest, weights.of_ranges[i].mass[1])
     weights.spread = weights.highest - lowest
     weights.representable = weights.spread <= PLR_LARGEST_SPREAD
-    weights.relative = <double *>workspace
     if weights.representable:
-        weights.total = kernels.relative(scores, weights.highest, 1.0, weights.relative, n_items)
+        run_ranges(weigh_range, weights, n_items, 1.0, n_threads)
+        for i in range(n_ranges):
+            add(&total, weights.of_ranges[i].mass[0])
+        weights.total = value_of(&total)
     return workspace + weights_workspace(n_items)
 
 
@@ -78,10 +125,8 @@ def relative_weights(scores, double highest):
 def arrival(scores, double wanted):
     """Return (time, rate): when ``wanted`` items are expected to have arrived, and the rate of arrivals then."""
     cdef Weights weights
-    cdef weight_octaves octaves
     cdef arrivals last
-    memory = np.empty(scores.size + 8)
+    memory = np.empty(weights_workspace(scores.size) // 8)
     weigh(&weights, <const double *>data_of(scores), scores.size, <char *>data_of(memory))
-    sort_weights(&weights, &octaves)
-    last = expected_arrivals(&octaves, wanted, 1e300)
+    last = expected_arrivals(sort_weights(&weights), wanted, 1e300)
     return last.time, last.rate

@@ -23,7 +23,7 @@ from libc.string cimport memcmp, memcpy, memset
 from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
-    copy_each_within_limits, each_within, found_in, found_while_copying, plr_add_flags,
+    copy_each_within_limits, each_within, found_by_threads, found_in, found_while_copying, plr_add_flags,
 )
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_ranges
@@ -219,22 +219,11 @@ def same_numbers(first, second):
     return np.array_equal(first, second)
 
 
-cdef struct Values:
-    const double *values
-    int found
-
-
-cdef void look_at_values(void *looked_, intp_t start, intp_t stop) noexcept nogil:
-    cdef Values *looked = <Values *>looked_
-    plr_add_flags(&looked.found, found_in(looked.values + start, stop - start))
-
-
 def found_among(array, n_threads):
     """Return the flags of ``magnitudes.h`` for a C-contiguous array of doubles, in one pass, which threads share."""
     cdef intp_t n = 0
-    cdef Values looked = Values(doubles_of(array, &n), 0)
-    run_ranges(look_at_values, &looked, n, 0.5, threads_of_pass(n_threads, n))
-    return looked.found
+    cdef const double *values = doubles_of(array, &n)
+    return found_by_threads(values, n, threads_of_pass(n_threads, n))
 
 
 cdef struct Results:

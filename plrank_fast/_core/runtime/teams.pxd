@@ -39,6 +39,11 @@ cdef team_record RECORD
 
 cdef intp_t ITEMS_PER_RANGE
 
+
+cdef inline intp_t number_of_ranges(intp_t n_items) noexcept nogil:
+    return (n_items + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE
+
+
 cdef int run_loop(const Loop *loop, int n_threads) noexcept nogil
 cdef bint pays(uintptr_t kind, double ns) noexcept nogil
 cdef int threads_worth(uintptr_t kind, double ns, int n_threads) noexcept nogil

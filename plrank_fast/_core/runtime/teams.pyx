@@ -186,18 +186,17 @@ cdef void run_range(void *ranges_, intp_t i, int thread) noexcept nogil:
 
 
 cdef void run_ranges(range_function body, void *call, intp_t n_items, double ns_per_item, int n_threads) noexcept nogil:
-    """Process items in ranges of some thousands, in parallel where that pays; a single range is processed at once.
+    """Process items in ranges of ``ITEMS_PER_RANGE``, which any number of threads has, in parallel where that pays.
 
     ``body`` may write what belongs to its items, and combine the rest by atomic operations whose order does not matter.
     ``ns_per_item`` is a rough estimate: what it really takes is learnt.
     """
     cdef Ranges ranges = Ranges(body, call, n_items)
     cdef Loop loop
-    cdef double ns = ns_per_item * n_items
-    if n_items <= ITEMS_PER_RANGE or n_threads == 1:
-        body(call, 0, n_items)
+    cdef intp_t i, n_ranges = number_of_ranges(n_items)
+    if n_ranges == 1 or n_threads == 1:
+        for i in range(n_ranges):
+            run_range(&ranges, i, 0)
         return
-    loop = Loop(
-        run_range, &ranges, 0, (n_items + ITEMS_PER_RANGE - 1) // ITEMS_PER_RANGE, 1, n_threads, <uintptr_t>body, ns,
-        0.0)
+    loop = Loop(run_range, &ranges, 0, n_ranges, 1, n_threads, <uintptr_t>body, ns_per_item * n_items, 0.0)
     run_loop(&loop, n_threads)

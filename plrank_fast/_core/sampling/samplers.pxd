@@ -3,6 +3,7 @@
 from plrank_fast._core.random.stream cimport block_size, plr_stream
 from plrank_fast._core.ranking.weights cimport Weights, weight_octaves
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.teams cimport parallel_loop
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
 
@@ -12,6 +13,7 @@ cdef extern from "sampling/groups/group_samplers.h" nogil:
         size_t cutoff
         const double *weights
         double total
+        parallel_loop loop
         double mean_draws
         double deviation
         double draws_per_item
@@ -38,11 +40,11 @@ cdef dict SAMPLERS              # the kinds that callers can request, by name
 
 cdef struct Sampler:
     int method
-    double ns_per_ranking       # rough cost, for the length of a round
+    double ns_per_ranking       # rough cost, for the length of a round; set where there is a ``stop``
     intp_t n_items
     intp_t cutoff               # ranks to draw, at most n_items
     Introselect introselect
-    weight_octaves octaves      # of the weights, where a sampler has asked for them
+    const weight_octaves *octaves  # of the weights, where a sampler has asked for them
     group_query query
     void *in_groups             # the state of any other sampler
     int32_t *columns            # (cutoff, GROUP_SIZE) the group drawn last

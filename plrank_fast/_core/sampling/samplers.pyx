@@ -44,6 +44,7 @@ from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
+from plrank_fast._core.runtime.teams cimport loop_of_threads
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 
@@ -162,7 +163,7 @@ cdef double expect_draws(Sampler *sampler, const Weights *weights, double most) 
     The mean and the deviation go to ``sampler.query``. The result is infinity if the mean is more than ``most``.
     """
     cdef group_query *query = &sampler.query
-    cdef arrivals last = expected_arrivals(&sampler.octaves, sampler.cutoff, most / weights.total)
+    cdef arrivals last = expected_arrivals(sampler.octaves, sampler.cutoff, most / weights.total)
     query.mean_draws = last.time * weights.total
     # draws come at the rate of the total weight; part of the variance of the number of different items among them is
     # due to the number of draws
@@ -211,7 +212,7 @@ cdef int fastest_sampler(Sampler *sampler, const Weights *weights, intp_t n_samp
     # a look at the spread, which may be in vain, must promise to save half of what it takes
     if not weights.representable or not asks_for_spread(weights, cutoff, n_samples, least - 0.5 * looking):
         return fastest
-    sort_weights(weights, &sampler.octaves)
+    sampler.octaves = sort_weights(weights)
     least += looking  # the rates of the samplers below include it
     if threshold_serves(weights, cutoff):
         cost = cost_of(THRESHOLD, n_items, cutoff, n_samples)
@@ -244,7 +245,7 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
         return NETWORK
     if requested == INTROSELECT or requested == NETWORK or not weights.representable:
         return INTROSELECT
-    sort_weights(weights, &sampler.octaves)
+    sampler.octaves = sort_weights(weights)
     if requested == THRESHOLD:
         return THRESHOLD if threshold_serves(weights, sampler.cutoff) else INTROSELECT
     if sampler.cutoff > GROUP_RANKS:
@@ -264,19 +265,38 @@ cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     return aligned(min(min(cutoff, n_items), <intp_t>GROUP_RANKS) * GROUP_SIZE * sizeof(int32_t))
 
 
+cdef size_t workspace_of(int method, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return the bytes of a group's columns and of a sampler, for a query of at most ``n_items``."""
+    return group_bytes(n_items, cutoff) + (
+        introselect_workspace(n_items) if method == INTROSELECT
+        else in_groups[method].size(n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS)))
+
+
 cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the bytes of a group's columns and of the largest sampler, for a query of at most ``n_items``."""
-    cdef size_t size = introselect_workspace(n_items)
-    cdef int kind
-    for kind in range(NETWORK, N_SAMPLERS):
-        size = max(size, in_groups[kind].size(n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS)))
-    return group_bytes(n_items, cutoff) + size
+    """Return the bytes of the largest sampler."""
+    cdef size_t size = 0
+    cdef int method
+    for method in range(INTROSELECT, N_SAMPLERS):
+        size = max(size, workspace_of(method, n_items, cutoff))
+    return size
+
+
+cdef double ns_per_ranking(const Sampler *sampler) noexcept nogil:
+    """Return the rough cost of a ranking."""
+    cdef double draws = sampler.query.mean_draws
+    if sampler.method == INTROSELECT:  # the rates leave out the logarithm of the sort, most of a long ranking's cost
+        return cost_of(INTROSELECT, sampler.n_items, sampler.cutoff, 1) + sampler.cutoff * log2(sampler.cutoff + 1.0)
+    if sampler.method == GUIDE and 2.0 * draws < plr_guide_draws(sampler.cutoff):  # or a race may follow
+        return 10.0 * draws
+    return NS_PER_ITEM * sampler.n_items
 
 
 cdef void begin_sampler(Sampler *sampler, const Weights *weights, cancellation *stop, char *workspace) noexcept nogil:
     """Prepare the chosen method in a workspace. Once ``stop``, unless NULL, has been requested, nothing is drawn."""
     cdef Layout layout = layout_at(workspace)
     sampler.stop = stop
+    if stop != NULL:
+        sampler.ns_per_ranking = ns_per_ranking(sampler)
     sampler.columns = <int32_t *>take(&layout, group_bytes(sampler.n_items, sampler.cutoff))
     sampler.in_groups = <void *>layout.next
     if sampler.method == INTROSELECT:
@@ -285,10 +305,8 @@ cdef void begin_sampler(Sampler *sampler, const Weights *weights, cancellation *
         in_groups[sampler.method].prepare(sampler.in_groups, &sampler.query)
 
 
-cdef void prepare_sampler(
-    Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
-) noexcept nogil:
-    """Choose a sampler and prepare it to draw the first ranks of one query. O(D); O(D log D) at huge score gaps."""
+cdef void plan_sampler(Sampler *sampler, const Draw *draw, const Weights *weights) noexcept nogil:
+    """Choose a sampler to draw the first ranks of one query. O(D)."""
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, n_items)
     sampler.n_items = n_items
     sampler.cutoff = cutoff
@@ -296,17 +314,19 @@ cdef void prepare_sampler(
     sampler.query.cutoff = cutoff
     sampler.query.weights = weights.relative
     sampler.query.total = weights.total
+    sampler.query.loop = loop_of_threads(weights.n_threads)
     sampler.method = choose_sampler(sampler, draw, weights)
     if sampler.method == THRESHOLD:
-        sampler.query.deadline = expected_arrivals(&sampler.octaves, plr_mean_candidates(cutoff), 1e30).time
+        sampler.query.deadline = expected_arrivals(sampler.octaves, plr_mean_candidates(cutoff), 1e30).time
         if not sampler.query.deadline < INFINITY:  # too many items would be candidates for it to pay
             sampler.method = NETWORK if n_items <= PLR_NETWORK_ITEMS else INTROSELECT
-    sampler.ns_per_ranking = NS_PER_ITEM * n_items
-    if sampler.method == INTROSELECT and stop != NULL:
-        # the rates leave out the logarithm of the sort, which long rankings are made of
-        sampler.ns_per_ranking = cost_of(INTROSELECT, n_items, cutoff, 1) + cutoff * log2(cutoff + 1.0)
-    if sampler.method == GUIDE and 2.0 * sampler.query.mean_draws < plr_guide_draws(cutoff):  # or a race may follow
-        sampler.ns_per_ranking = 10.0 * sampler.query.mean_draws
+
+
+cdef void prepare_sampler(
+    Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
+) noexcept nogil:
+    """Choose a sampler and prepare it to draw the first ranks of one query. O(D); O(D log D) at huge score gaps."""
+    plan_sampler(sampler, draw, weights)
     begin_sampler(sampler, weights, stop, workspace)
 
 
@@ -392,12 +412,14 @@ cdef struct ThreadSampler:
 
 cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights):
     """Return the workspace with the sampler of the calling thread."""
+    cdef Sampler planned
+    plan_sampler(&planned, draw, weights)
     cdef Workspaces workspace = Workspaces(
-        1, aligned(sizeof(ThreadSampler)) + sampler_workspace(weights.n_items, draw.cutoff))
+        1, aligned(sizeof(ThreadSampler)) + workspace_of(planned.method, weights.n_items, draw.cutoff))
     cdef ThreadSampler *own = <ThreadSampler *>workspace.of_thread(0)
+    own.sampler = planned
     own.stop = cancellation_of(0, NULL)
-    prepare_sampler(
-        &own.sampler, draw, weights, &own.stop, workspace.of_thread(0) + aligned(sizeof(ThreadSampler)))
+    begin_sampler(&own.sampler, weights, &own.stop, workspace.of_thread(0) + aligned(sizeof(ThreadSampler)))
     return workspace
 
 
@@ -415,7 +437,7 @@ cdef Workspaces thread_samplers(Workspaces prepared, int n_threads):
     if sampler.method == GUIDE:
         size = group_bytes(sampler.n_items, sampler.cutoff) + guide.own_size(sampler.cutoff)
     elif n_threads > 1:
-        size = sampler_workspace(sampler.n_items, sampler.cutoff)
+        size = workspace_of(sampler.method, sampler.n_items, sampler.cutoff)
     cdef Workspaces workspaces = Workspaces(n_threads, aligned(sizeof(ThreadSampler)) + size)
     for thread in range(n_threads):
         own = <ThreadSampler *>workspaces.of_thread(thread)
@@ -501,12 +523,12 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef Draw draw = draw_of(&call.draw, q, call.draw.cutoff)
     cdef intp_t n_items = query.n_items, block_length = block_size(n_items)
     cdef intp_t n_blocks = number_of_blocks(&draw, n_items), first
-    cdef Workspaces shared = Workspaces(1, weights_workspace(n_items))
-    cdef Workspaces prepared, samplers
+    # the block that is freed last is the first that the next call takes
+    cdef Workspaces samplers, prepared, shared = Workspaces(1, weights_workspace(n_items))
     cdef Weights weights
     cdef LongDraw drawing
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
-    weigh(&weights, query.scores, n_items, shared.of_thread(0))
+    weigh(&weights, query.scores, n_items, shared.of_thread(0), n_threads)
     prepared = prepared_sampler(&draw, &weights)
     samplers = thread_samplers(prepared, n_threads)
     drawing.draw = &draw
@@ -595,17 +617,18 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def items_of_words(scores, words):
-    """Return the items that the guide table draws for random words."""
+def items_of_words(scores, words, int n_threads=1):
+    """Return the items that a guide table, which threads prepare together, draws for random words."""
     cdef Weights weights
     cdef group_query query
     cdef intp_t n_items = scores.size
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + guide.sampler.size(n_items, 1))
-    cdef char *table = weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0))
+    cdef char *table = weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0), n_threads)
     query.n_items = n_items
     query.cutoff = 1
     query.weights = weights.relative
     query.total = weights.total
+    query.loop = loop_of_threads(n_threads)
     guide.sampler.prepare(table, &query)
     items = np.empty(words.size, dtype=np.int32)
     guide.look_up(table, <const uint64_t *>data_of(words), words.size, <int32_t *>data_of(items))
@@ -624,7 +647,7 @@ def terms_of_costs(scores, intp_t cutoff, intp_t n_samples):
     cdef double rows
     cdef double[5] rates
     weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0))
-    sort_weights(&weights, &sampler.octaves)
+    sampler.octaves = sort_weights(&weights)
     sampler.cutoff = cutoff
     rows = expect_draws(&sampler, &weights, 1e9)
     asks = asks_for_spread(&weights, cutoff, n_samples, cost_of(INTROSELECT, n_items, cutoff, n_samples))

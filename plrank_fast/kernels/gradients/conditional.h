@@ -19,24 +19,33 @@ typedef struct {
 } conditional_ranking;
 
 typedef struct {
-    /* Set gradient[i] and, if hessian is not NULL, hessian[i] of n items as if the ranking did not place them. Items
-     * with weights above `heaviest`, that of the heaviest unplaced item, get undefined numbers. */
-    void (*unplaced)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t n,
-                     double heaviest, double *gradient, double *hessian);
+    double weight, gain, heaviest;
+} conditional_sums;
+
+enum { PLR_NODES = 32 };
+
+/* Gradient and Hessian of an unplaced item, w (rho G(w) + M(w)), as Chebyshev series of G and M. */
+typedef struct {
+    double heaviest; /* they hold for weights up to this one */
+    double slope[2][PLR_NODES], level[2][PLR_NODES];
+} conditional_series;
+
+typedef struct {
+    /* Interpolate what unplaced items of at most a weight get, with their Hessian or without; return whether the series
+     * resolve it. */
+    int (*interpolate)(const conditional_ranking *ranking, double heaviest, int with_hessian,
+                       conditional_series *series);
+    /* Add to gradient[i] and, if hessian is not NULL, hessian[i] of n items what the ranking gives them if it does not
+     * place them, by series unless that is NULL. */
+    void (*add_unplaced)(const conditional_ranking *ranking, const conditional_series *series, const double *weights,
+                         const double *relevance, size_t n, double *gradient, double *hessian);
     /* Set those of the items placed at ranks first, first + 1, ...: weights[i] is that of the item at rank first +
      * i. */
     void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first,
                    size_t n, double *gradient, double *hessian);
-    /* Sum w and w rho over n items; the arrays hold n rounded up to whole vectors, padded with zeros. */
-    void (*sum)(const double *weights, const double *relevance, size_t n, double *weight, double *gain);
+    /* Return w and w rho summed over n items, and the largest w. */
+    conditional_sums (*sum)(const double *weights, const double *relevance, size_t n);
 } conditional_kernels;
-
-/* Return whether `unplaced` interpolates, and so needs the heaviest item: below this size it takes longer to set up
- * than it saves. */
-static inline int plr_conditional_interpolates(size_t n, size_t cutoff)
-{
-    return n >= 512 && cutoff >= 48;
-}
 
 PLR_DECLARE_KERNELS(conditional_kernels)
 

@@ -77,10 +77,11 @@ PLR_INLINE numbers gather(const double *values, const int32_t *items, size_t n_l
     return n;
 }
 
-/* Add to the sums of the items: every other sample has sums of its own, as neighbours often place the same item. */
+/* Add to the sums of the items: every other sample has sums of its own, as neighbours often place the same item. Among
+ * so many items that they rarely do there is one array, which saves two passes over the other. */
 PLR_INLINE void scatter(pl_rank_groups *pass, const int32_t *items, const double *terms, size_t n_lanes)
 {
-    double *sums[2] = {pass->gradient, pass->odd};
+    double *sums[2] = {pass->gradient, pass->n_items <= PLR_ODD_ITEMS ? pass->odd : pass->gradient};
     PLR_UNROLL
     for (size_t i = 0; i < SAMPLES; i++)
         if (i < n_lanes)
@@ -335,14 +336,18 @@ static uint32_t add_group(pl_rank_groups *pass, const int32_t *columns, size_t n
     return pass->is_signed ? add_all(pass, columns, n_lanes, 1) : add_all(pass, columns, n_lanes, 0);
 }
 
-static void add_common_part(const pl_rank_groups *pass, double direct, double risk, double denominator)
+static void add_common_part(const pl_rank_groups *pass, double direct, double risk, double denominator, size_t start,
+                            size_t stop)
 {
     double *restrict gradient = pass->gradient, *restrict odd = pass->odd;
     const double *restrict weights = pass->weights, *restrict relevance = pass->relevance;
-    for (size_t d = 0; d < pass->n_items; d++) {
-        gradient[d] = (gradient[d] + odd[d] + weights[d] * (relevance[d] * direct - risk)) / denominator;
-        odd[d] = 0.0;
-    }
+    if (pass->n_items <= PLR_ODD_ITEMS)
+        for (size_t d = start; d < stop; d++) {
+            gradient[d] += odd[d];
+            odd[d] = 0.0;
+        }
+    for (size_t d = start; d < stop; d++)
+        gradient[d] = (gradient[d] + weights[d] * (relevance[d] * direct - risk)) / denominator;
 }
 
 const pl_rank_groups_kernels ISA(pl_rank_groups_kernels) = {add_group, add_common_part};

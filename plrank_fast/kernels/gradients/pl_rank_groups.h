@@ -13,7 +13,7 @@ typedef struct {
     const double *relevance;    /* (n_items,) */
     const double *weights;      /* (n_items,) */
     double *gradient;           /* (n_items,) */
-    double *odd;                /* (n_items,) terms that are still to be added to the gradient */
+    double *odd;                /* (n_items,) terms that are still to be added to it; unused for many items */
     double total_weight;
     int is_signed;              /* whether any relevance or rank weight is negative */
     double limit;               /* of RI_K over PR_1, and of DR_K over theta_1, that is accurate enough */
@@ -26,6 +26,7 @@ typedef struct {
 } pl_rank_groups;
 
 #define PLR_MOST_SAMPLES 8 /* side by side, at any SIMD level */
+#define PLR_ODD_ITEMS 4096 /* among more items, neighbours seldom place the same one */
 #define PLR_STATE 4 /* numbers of a rank: relevance and weight of its item, PR past it and 1 / S, by the pass forward */
 
 /* Return the length of a row of marks, which whole registers read. */
@@ -38,8 +39,9 @@ typedef struct {
     /* Add n_lanes (1 to 16) rankings of columns (cutoff, 16), except those whose rounding would be amplified too much:
      * they are the bits of the result. */
     uint32_t (*add_group)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
-    /* Add to the gradient, which has the items' own terms, the part common to all, and divide it. */
-    void (*add_common_part)(const pl_rank_groups *pass, double direct, double risk, double denominator);
+    /* Add to the gradient of some items, which has their own terms, the part common to all, and divide it. */
+    void (*add_common_part)(const pl_rank_groups *pass, double direct, double risk, double denominator, size_t start,
+                            size_t stop);
 } pl_rank_groups_kernels;
 
 PLR_DECLARE_KERNELS(pl_rank_groups_kernels)

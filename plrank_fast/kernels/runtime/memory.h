@@ -45,7 +45,7 @@ static inline size_t *plr_allocate(spare_blocks *spares, size_t size)
     for (int i = 0; i < PLR_SPARES; i++) {
         size_t *block = __atomic_load_n(&spares->block[i], __ATOMIC_RELAXED);
         if (block == NULL)
-            break;
+            continue; /* a block before this one is in use */
         block = plr_exchange_spare(spares, i, NULL);
         if (block != NULL && block[0] >= size && block[0] / 2 <= size + ((size_t)1 << 17))
             return block;

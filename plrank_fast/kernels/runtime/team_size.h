@@ -15,13 +15,13 @@
 #include "runtime/atomics.h"
 
 #define PLR_PAUSES 40 /* pauses from 1 ns to 9 minutes, by their logarithm to base 2 */
-#define PLR_KINDS 512
+#define PLR_LOOP_KINDS 512
 #define PLR_SHARE_LOST 0.0625 /* part of the time, for teams that turn out slower than fewer threads */
 #define PLR_TIMED_WORK 2e4 /* ns of a loop from which on its threads may take part of a microsecond to read a clock */
 
 typedef struct {
     double waking[PLR_PAUSES]; /* waking of a team that last ran so long ago, 0 if not known: sleepers take longer */
-    double factors[PLR_KINDS]; /* time on one thread over its estimate, by kind of loop. 0: not known */
+    double factors[PLR_LOOP_KINDS]; /* time on one thread over its estimate, by kind of loop. 0: not known */
     double credit;             /* time that may be lost to find out whether waking is still what it was */
     int limit;                 /* size of teams until `limited_until` */
     double limited_until;
@@ -46,7 +46,7 @@ static inline void plr_learn(double *learnt, double measured)
 static inline double *plr_factor_of(team_sizes *sizes, uintptr_t kind, double ns_per_pass)
 {
     const uint64_t mixed = ((uint64_t)kind / 16 + (uint64_t)plr_logarithm(ns_per_pass)) * 0x9E3779B97F4A7C15u;
-    return sizes->factors + (mixed >> 32) % PLR_KINDS;
+    return sizes->factors + (mixed >> 32) % PLR_LOOP_KINDS;
 }
 
 /* A loop as it is expected, and where what is learnt of it belongs. */

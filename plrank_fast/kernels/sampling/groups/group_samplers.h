@@ -4,6 +4,7 @@
 #define PLR_GROUP_SAMPLERS_H
 
 #include "random/random_stream.h"
+#include "runtime/parallel_loop.h"
 #include "sampling/groups.h"
 #include "simd/isa.h"
 
@@ -12,6 +13,7 @@ typedef struct {
     size_t cutoff;          /* ranks to draw, at most n_items */
     const double *weights;  /* weight of each item, 1 at most */
     double total;           /* their sum */
+    parallel_loop loop;     /* by which threads may prepare the guide table together */
     /* The slot table reads these: */
     double mean_draws;      /* mean number of draws that a ranking takes, */
     double deviation;       /* its standard deviation, */

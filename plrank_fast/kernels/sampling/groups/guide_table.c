@@ -12,6 +12,8 @@
 #include "sampling/race.h"
 
 #define LINE_BITS 62
+#define LINE (UINT64_C(1) << LINE_BITS)
+#define RANGE 32768  /* items that a thread enters at a time, whole blocks */
 #define AT_LEAST 8   /* draws looked up together, */
 #define AT_MOST 128  /* and at most so many */
 #define ENDS_AT_ONCE 8 /* ends of a block of items, with which a draw compares */
@@ -21,6 +23,9 @@ typedef struct {
     uint64_t *ends;     /* (n_items + ENDS_AT_ONCE,) where each item ends on a line of 2^62 units */
     int guide_bits;
     uint32_t *guide;    /* (2^guide_bits + 1,) number of blocks that end by j / 2^guide_bits of the line */
+    double scale;       /* units of a weight of 1 */
+    intptr_t n_ranges;
+    uint64_t *sums;     /* (n_ranges,) units before each range */
     uint64_t *seen;     /* (2^seen_bits,) hash table of the current ranking's items: ranking number << 32 | item */
     int seen_bits;
     uint64_t ranking;
@@ -33,6 +38,11 @@ static int bits_for(size_t n)
     while ((size_t)1 << bits < n)
         bits++;
     return bits;
+}
+
+static intptr_t ranges_of(size_t n_items)
+{
+    return (intptr_t)((n_items + RANGE - 1) / RANGE);
 }
 
 /* Lay out what drawing writes to, which each thread has for itself. */
@@ -52,6 +62,7 @@ static size_t lay_out(guide_table *table, uintptr_t memory, size_t n_items, size
     table->guide_bits = bits_for(n_items / 4 + 2);
     table->ends = plr_take(&next, (n_items + ENDS_AT_ONCE) * sizeof(uint64_t));
     table->guide = plr_take(&next, (((size_t)1 << table->guide_bits) + 1) * sizeof(uint32_t));
+    table->sums = plr_take(&next, (size_t)ranges_of(n_items) * sizeof(uint64_t));
     return next - memory;
 }
 
@@ -81,31 +92,75 @@ static void share(void *table_, const void *prepared)
     forget_rankings(table);
 }
 
+/* Return the units of a weight. They are integers, so the sum of a range is the same in any order. */
+PLR_INLINE uint64_t units(double weight, double scale)
+{
+    return (uint64_t)(int64_t)(weight * scale);
+}
+
+/* Set sums[i + 1] to the units of range i, one of at most RANGE items. */
+static void measure_range(void *table_, intptr_t i, int thread)
+{
+    guide_table *table = table_;
+    const double *weights = table->query.weights + (size_t)i * RANGE, scale = table->scale;
+    uint64_t sum = 0;
+    (void)thread;
+    for (size_t d = 0; d < RANGE; d++)
+        sum += units(weights[d], scale);
+    table->sums[i + 1] = sum;
+}
+
+/* Return the first point of the guide that is not before an end on the line, whose sum has rounding of its own. */
+PLR_INLINE size_t point_after(const guide_table *table, uint64_t end)
+{
+    const int shift = LINE_BITS - table->guide_bits;
+    return (size_t)(((end < LINE ? end : LINE) + (UINT64_C(1) << shift) - 1) >> shift);
+}
+
+/* Fill the ends of a range of items, and the guide from its first end on to that of the next range. */
+static void fill_range(void *table_, intptr_t i, int thread)
+{
+    guide_table *table = table_;
+    const int is_last = i + 1 == table->n_ranges;
+    const size_t n = table->query.n_items, stop = is_last ? n : ((size_t)i + 1) * RANGE;
+    const double *weights = table->query.weights, scale = table->scale;
+    uint64_t sum = table->sums[i], *ends = table->ends;
+    size_t d = (size_t)i * RANGE;
+    const size_t first = point_after(table, sum);
+    const size_t last = is_last ? ((size_t)1 << table->guide_bits) + 1 : point_after(table, table->sums[i + 1]);
+    uint32_t *guide = table->guide, blocks = (uint32_t)(d / ENDS_AT_ONCE);
+    (void)thread;
+    memset(guide + first, 0, (last - first) * sizeof *guide);
+    if (first < last)
+        guide[first] = blocks;
+    for (; d + ENDS_AT_ONCE <= stop; blocks++) {
+        for (size_t j = 0; j < ENDS_AT_ONCE; j++, d++)
+            ends[d] = sum += units(weights[d], scale);
+        const size_t point = point_after(table, sum);
+        if (point < last)
+            guide[point] = blocks + 1; /* the last block that ends there counts */
+    }
+    for (; d < stop; d++)
+        ends[d] = sum += units(weights[d], scale);
+    for (size_t j = first + 1; j < last; j++)
+        guide[j] = guide[j] > guide[j - 1] ? guide[j] : guide[j - 1];
+    if (is_last)
+        for (d = n - 1; d < n + ENDS_AT_ONCE; d++)
+            ends[d] = LINE;
+}
+
 static void prepare(void *table_, const group_query *query)
 {
     guide_table *table = table_;
     lay_out(table, (uintptr_t)table, query->n_items, query->cutoff);
     table->query = *query;
-    const double *weights = query->weights;
-    const size_t n = query->n_items, n_guides = (size_t)1 << table->guide_bits;
-    const int shift = LINE_BITS - table->guide_bits;
-    const uint64_t line = UINT64_C(1) << LINE_BITS, round_up = (UINT64_C(1) << shift) - 1;
-    const double scale = (double)line / query->total;
-    uint64_t sum = 0;
-    size_t d = 0;
-    memset(table->guide, 0, (n_guides + 1) * sizeof *table->guide);
-    for (size_t block = 0; block < n / ENDS_AT_ONCE; block++) {
-        for (size_t i = 0; i < ENDS_AT_ONCE; i++, d++)
-            table->ends[d] = sum += (uint64_t)(int64_t)(weights[d] * scale);
-        const uint64_t end = sum < line ? sum : line; /* the sum has rounding of its own */
-        table->guide[(end + round_up) >> shift] = (uint32_t)block + 1; /* the last block that ends there counts */
-    }
-    for (; d < n; d++)
-        table->ends[d] = sum += (uint64_t)(int64_t)(weights[d] * scale);
-    for (d = n - 1; d < n + ENDS_AT_ONCE; d++)
-        table->ends[d] = line;
-    for (size_t j = 1; j <= n_guides; j++)
-        table->guide[j] = table->guide[j] > table->guide[j - 1] ? table->guide[j] : table->guide[j - 1];
+    table->scale = (double)LINE / query->total;
+    table->n_ranges = threads_of(&query->loop) > 1 ? ranges_of(query->n_items) : 1;
+    run_loop(&query->loop, measure_range, table, table->n_ranges - 1);
+    table->sums[0] = 0;
+    for (intptr_t i = 1; i < table->n_ranges; i++)
+        table->sums[i] += table->sums[i - 1];
+    run_loop(&query->loop, fill_range, table, table->n_ranges);
     forget_rankings(table);
 }
 
