@@ -295,8 +295,9 @@ def two_classes(n_heavy, n_light, log_ratio, rank_weights):
         light_left = np.maximum(n_light - (rank - heavy), 0.0)
         next_is_heavy = weight_left / np.where(heavy <= rank, weight_left + light_left, 1.0)
         exposure += weight * (chance * next_is_heavy).sum() / n_heavy
-        chance[1:], chance[0] = chance[1:] * (1 - next_is_heavy[1:]) + (chance * next_is_heavy)[:-1], chance[0] * (
-            1 - next_is_heavy[0]
+        chance[1:], chance[0] = (
+            chance[1:] * (1 - next_is_heavy[1:]) + (chance * next_is_heavy)[:-1],
+            chance[0] * (1 - next_is_heavy[0]),
         )
     return exposure
 
