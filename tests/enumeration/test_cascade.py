@@ -186,3 +186,19 @@ class TestCalls:
                 plr.value_and_gradient(*problem, stop=stop, method=method)
         with pytest.raises(ValueError, match="stop only goes with method='exact', got an array"):
             plr.expected_metric(*problem, stop=stop, method="sample")
+
+
+@pytest.mark.parametrize("stops", [False, True])
+def test_order_of_a_long_list(stops):
+    """Where heavy documents, and those at which readers may stop, lie in a list of several blocks does not matter.
+
+    Mutants: heavy documents of each block in the places of the first; those at which readers may stop not counted.
+    """
+    rng = np.random.default_rng(23)
+    scores = np.sort(rng.normal(size=20_000))[::-1]
+    relevance = rng.integers(0, 2, size=scores.size).astype(float)
+    stop = np.where(np.arange(scores.size) < 40, 0.4, 0.0) if stops else None
+    order, weights = rng.permutation(scores.size), plr.dcg_weights(20)
+    expected = plr.pl_rank_exact(scores, relevance, weights, stop=stop)[order]
+    got = plr.pl_rank_exact(scores[order], relevance[order], weights, stop=stop[order] if stops else None)
+    assert np.linalg.norm(got - expected) <= 2e-9 * np.linalg.norm(expected)

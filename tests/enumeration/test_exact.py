@@ -310,8 +310,8 @@ def test_polynomials_that_would_underflow(n_heavy, n_light, ratio, cutoff):
     """The product of all chances not to have arrived is below the smallest number at the last ranks of these lists. The
     reference is a recursion over ranks, and its derivative a complex step.
 
-    Mutants: the second set of small documents left out; coefficients of a set cut at 1e-3 of the largest; the top of a
-    product of sets one too low; a share of small documents of the last set alone.
+    Mutants: the second set of small documents left out; coefficients of a set cut at 1e-3 of the largest; a share of
+    small documents of the last set alone; lower coefficients of the first set left as they are.
     """
     weights = plr.dcg_weights(cutoff)
     scores = np.r_[np.full(n_heavy, np.log(ratio)), np.zeros(n_light)]
