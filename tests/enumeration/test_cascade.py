@@ -198,7 +198,9 @@ def test_order_of_a_long_list(stops):
     scores = np.sort(rng.normal(size=20_000))[::-1]
     relevance = rng.integers(0, 2, size=scores.size).astype(float)
     stop = np.where(np.arange(scores.size) < 40, 0.4, 0.0) if stops else None
+    one = [0, scores.size]
     order, weights = rng.permutation(scores.size), plr.dcg_weights(20)
-    expected = plr.pl_rank_exact(scores, relevance, weights, stop=stop)[order]
-    got = plr.pl_rank_exact(scores[order], relevance[order], weights, stop=stop[order] if stops else None)
+    expected = plr.pl_rank_exact(scores, relevance, weights, stop=stop, offsets=one)[order]
+    moved = stop[order] if stops else None
+    got = plr.pl_rank_exact(scores[order], relevance[order], weights, stop=moved, offsets=one)
     assert np.linalg.norm(got - expected) <= 2e-9 * np.linalg.norm(expected)
