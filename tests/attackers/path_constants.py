@@ -57,7 +57,7 @@ CONSTANTS = (
     Constant(f"{_EXACT}/exponential_law.h", ".gap = ", "7.0", "2.0", "200.0"),
     Constant(f"{_EXACT}/arrival_polynomials.h", "#define FEWEST_SMALL ", "5", "1", "1000000", " "),
     Constant(f"{_EXACT}/arrival_polynomials.h", "#define BANDED_FROM ", "32", "1", "1000000", " "),
-    Constant(f"{_EXACT}/arrival_polynomials.h", "#define SMALL_SIDE_BY_SIDE ", "512", "1", "512", " "),
+    Constant(f"{_EXACT}/arrival_polynomials.h", "#define QUARTETS_OF_SET ", "512", "1", "512", " "),
     Constant(f"{_EXACT}/exact_panel.h", "#define LARGEST_LOG_CONSTANT ", "550.0", "-1.0", "550.0", " "),
     Constant(f"{_EXACT}/list_blocks.h", "#define ITEMS_OF_BLOCK ", "8192", "512", "1099511627776"),
     Constant(f"{_EXACT}/panel_integrals.h", "#define QUARTETS_OF_BLOCK ", "64", "1", "1099511627776"),

@@ -12,8 +12,8 @@
 #define SMALL 0.3       /* largest odds of an item that may enter P through power sums */
 #define FEWEST_SMALL 5  /* quartets from which on power sums are cheaper than products */
 #define BANDED_FROM 32  /* rank weights from which on searching for negligible coefficients pays */
-#define SMALL_SIDE_BY_SIDE 512    /* small quartets whose q have a product that is not near underflow: 1.3^-2048 */
-#define NEGLIGIBLE_FACTOR 0x1p-75 /* part of the largest coefficient of a factor, whatever recurrences amplify */
+#define QUARTETS_OF_SET 512       /* small quartets: the product of their q, at least 1.3^-2048, does not underflow */
+#define NEGLIGIBLE_FACTOR 0x1p-75 /* share of a factor's largest coefficient that no recurrence makes significant */
 
 /* ----------------------------------------------------------------------------------------------- single items */
 
@@ -229,8 +229,8 @@ PLR_INLINE intptr_t multiply_small(panel *p, lanes *P, item_range small, intptr_
     return terms;
 }
 
-/* Return the number of coefficients of a factor up to the last that is not negligible beside the largest. It is the
- * last in the last lane, since the odds increase with time. */
+/* Return the number of coefficients of a factor up to the last one that is not negligible beside the largest. The last
+ * lane decides: odds increase with time, and high coefficients with them. */
 PLR_INLINE intptr_t length_of(const lanes *factor, intptr_t coefficients)
 {
     double largest = 0;
@@ -241,14 +241,15 @@ PLR_INLINE intptr_t length_of(const lanes *factor, intptr_t coefficients)
     return coefficients;
 }
 
-/* Do so with the factors themselves, if P would underflow without their q: a polynomial for so many quartets that it
- * does not, and the product of these, from the lowest coefficient on, since B is added from all of them. */
+/* Multiply P by the factors q + p z of small quartets where the product of all q would underflow. Each set of quartets
+ * has a polynomial of its own, whose constant does not, and P is multiplied by one after the other, all coefficients
+ * from the lowest on, because B is computed from those below the band too. */
 PLR_INLINE intptr_t multiply_sets_of_small(panel *p, const node_vector *node, item_range small, const int law)
 {
     lanes *factor = p->at->y;
     intptr_t terms = 0, top = 0, next;
     for (intptr_t begin = small.begin; begin < small.end && !p->cancellation->requested; begin = next) {
-        next = begin + SMALL_SIDE_BY_SIDE < small.end ? begin + SMALL_SIDE_BY_SIDE : small.end;
+        next = begin + QUARTETS_OF_SET < small.end ? begin + QUARTETS_OF_SET : small.end;
         factor[0] = none_arrived_of(p, begin, next);
         const intptr_t more = multiply_small(p, factor, (item_range){begin, next}, node->high, law);
         const intptr_t length = length_of(factor, node->high);

@@ -48,7 +48,7 @@ PLR_INLINE void multiply_quartet(lanes *restrict P, lanes *restrict B, intptr_t 
     }
 }
 
-/* Multiply P by a factor of so many coefficients, coefficients 0 to top. */
+/* Multiply P by a factor of `length` coefficients, and set coefficients 0 to top of the product. */
 PLR_INLINE void multiply_polynomial(lanes *restrict P, const lanes *restrict factor, intptr_t length, intptr_t top)
 {
     enum { AT_ONCE = 4 };
