@@ -3,8 +3,9 @@
 ``make bench-instructions`` compares the counts with ``instructions.json`` and fails if a kernel has grown by more than
 3 %. ``make bench-instructions INSTRUCTIONS_FLAGS=--update`` writes new counts, to be committed with the change that
 justifies them. Kernels run at the AVX2 level, which valgrind supports, on one thread; the counts include the Python
-call (``call overhead``). Two counts of the same build differ by less than 0.2 %. Another compiler or Python has other
-instructions: if it is not that of the file, nothing fails.
+call (``call overhead``). Two counts of the same build differ by less than 0.2 %; the Python part of a call takes some
+hundreds of instructions more or less with other patches of Python, NumPy or the C library, which are not judged.
+Another compiler or Python has other instructions: if it is not that of the file, nothing fails.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from plrank_fast import losses
 
 FIGURES = Path(__file__).with_name("instructions.json")
 GROWTH = 0.03
+PATCHES = 500  # instructions by which a call may differ with other patches of Python, NumPy and the C library
 WARM_UP = 3  # calls before the counted one, in which Python specialises its bytecode
 
 
@@ -154,7 +156,7 @@ def main():
         before = kept["instructions"].get(name)
         change = f"{100 * (instructions / before - 1):+.1f} %" if before else "new"
         print(f"{name:36} {instructions:14,d} {change:>8}")
-        if before is None or instructions > (1 + GROWTH) * before:
+        if before is None or instructions > (1 + GROWTH) * before + PATCHES:
             grown.append(name)
     if options.update:
         FIGURES.write_text(json.dumps({"built with": built_with, "instructions": counts}, indent=2) + "\n")
