@@ -167,7 +167,7 @@ def exposure_matching(
     """
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size)
-    target_ = validation.of_documents(target, "target", scores_, offsets_)
+    target_ = validation.within(validation.of_documents(target, "target", scores_, offsets_), "target", 0.0, np.inf)
     theta = _attention(rank_weights, target_, offsets_)
     batch: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads}
     lowest, highest = np.full(offsets_.size - 1, np.inf), np.full(offsets_.size - 1, -np.inf)

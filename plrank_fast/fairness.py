@@ -90,6 +90,8 @@ def expected_exposure(
     """
     validation.choice(method, "method", validation.ExpectationMethod)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
+    validation.count(n_samples, "n_samples", 1)
+    validation.count(first_query, "first_query", 0)
     if method == "exact":
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
     return _sampled.estimate(
@@ -215,6 +217,7 @@ def disparity_gradient(
     merit_ = validation.of_documents(merit, "merit", scores_, offsets_)
     validation.within(merit_, "merit", 0.0, np.inf)
     n_samples = validation.count(n_samples, "n_samples", 1)
+    first_query = validation.count(first_query, "first_query", 0)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
@@ -223,7 +226,7 @@ def disparity_gradient(
     of_exposure: dict[str, Any] = {}
     of_gradient: dict[str, Any] = {}
     if method != registry.EXACT:
-        batch["first_query"] = validation.count(first_query, "first_query", 0)
+        batch["first_query"] = first_query
         of_exposure, of_gradient = (
             {"n_samples": n_samples, "rng": seed} for seed in validation.seed_sequence(rng).spawn(2)
         )

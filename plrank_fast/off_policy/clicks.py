@@ -9,6 +9,8 @@ from plrank_fast import validation
 from plrank_fast.off_policy.log import Log, read_log
 from plrank_fast.validation import FloatArray, RandomState
 
+ROUNDING = 1e-6  # computed exposures of at most 1 may exceed it by so much
+
 
 def position_bias(cutoff: int, eta: float = 1.0) -> FloatArray:
     """Return the probability that a user looks at each rank, (1 / k)**eta.
@@ -138,8 +140,8 @@ def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> t
 
 
 def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
-    """Return one number for each rank of a log."""
-    array = validation.within_limits(validation.real_array(values, name), name)
+    """Return one probability for each rank of a log."""
+    array = validation.within(validation.real_array(values, name), name, 0.0, 1.0)
     enough = array.size >= n_ranks
     validation.require(enough, f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
     return array[:n_ranks]
@@ -167,7 +169,7 @@ def relevance_from_clicks(
         The rankings shown. A ranking may end early, with -1 after its last item; a row of -1 does not count as a
         session.
     clicks : array_like, of the shape of rankings
-        Clicks, as numbers or bool.
+        Clicks, as bool or as numbers of at least 0.
     propensities : array_like, shape (n_docs,)
         Exact exposures E, ``item_propensities(logging_scores, examination)``.
     examination : array_like, shape (K,), optional
@@ -205,9 +207,9 @@ def relevance_from_clicks(
     array([1., 1.])
     """
     seen = validation.real_array(propensities, "propensities")
-    validation.within(seen, "propensities", 0.0, validation.LARGEST_MAGNITUDE)
+    validation.within(seen, "propensities", 0.0, 1.0 + ROUNDING)
     log = read_log(seen, rankings, offsets, 1)
-    surplus = log.of_ranks(clicks, "clicks")
+    surplus = validation.within(log.of_ranks(clicks, "clicks"), "clicks", 0.0, np.inf)
     prior = np.zeros(seen.size)
     if predicted is not None:
         prior = validation.of_documents(predicted, "predicted", seen, log.offsets, scores_first=False)

@@ -53,6 +53,7 @@ def item_propensities(
     scores = validation.real_array(logging_scores, "logging_scores")
     offsets_ = validation.query_offsets(offsets, scores.size)
     rows = validation.weights_of_ranks(examination, offsets_, "examination")
+    validation.within(rows, "examination", 0.0, 1.0)
     return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets_, n_threads=n_threads)
 
 

@@ -127,6 +127,11 @@ def test_loss_of_one_document_above_many():
     assert loss[0] == pytest.approx(expected, rel=0, abs=1e-9)
 
 
+def test_negative_targets_are_refused():
+    with pytest.raises(ValueError, match=r"target must be at least 0, got -1.0 at index 0"):
+        losses.exposure_matching([0.0, 1.0], [-1.0, 2.0], [1.0])
+
+
 def test_a_spread_beyond_the_largest_double_is_refused():
     with pytest.raises(ValueError, match="scores of a query lead to a result beyond the largest double"):
         losses.exposure_matching([-1.5e308, 1.5e308], [0.5, 0.5], [1.0])

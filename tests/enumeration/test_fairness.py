@@ -54,9 +54,15 @@ class TestExposure:
         chances = np.exp(reference.ranking_log_prob(scores, reference.all_rankings(4)))
         np.testing.assert_allclose(chances @ np.array(of_one), enumerated_exposure(scores, weights), rtol=1e-13)
 
-    def test_rankings_only_with_samples(self):
+    def test_options_of_samples(self):
+        """Mutants: counts not looked at by an exact method; rankings ignored by it."""
         with pytest.raises(ValueError, match="rankings only goes with method='sample', got"):
             fairness.expected_exposure([0.0], [1.0], rankings=[[0]])
+        for name, least in (("n_samples", 1), ("first_query", 0)):
+            with pytest.raises(ValueError, match=f"{name} must be at least {least}, got -1"):
+                fairness.expected_exposure([0.0], [1.0], **{name: -1})
+            with pytest.raises(ValueError, match=f"{name} must be at least {least}, got -1"):
+                fairness.disparity_gradient([0.0], [1.0], [1.0], **{name: -1})
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -275,11 +275,18 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1]], **LOGGED), ValueError, "only one of propens"),
         (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), ValueError, "number of rankings that are not empty"),
         (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
-        (lambda: off_policy.simulate_clicks([[0]], [1.0], [2.0]), ValueError, "probabilities of clicks must be from 0"),
+        (
+            lambda: off_policy.simulate_clicks([[0]], [1.0], [0.9], noise=[0.2]),
+            ValueError,
+            "probabilities of clicks must be from 0",
+        ),
+        (lambda: off_policy.simulate_clicks([[0]], [0.1], [2.0]), ValueError, "examination must be from 0 to 1, got 2"),
+        (lambda: off_policy.item_propensities(NEW, [2.0]), ValueError, "examination must be from 0 to 1, got 2"),
+        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [2.0]), ValueError, "propensities must be from 0 to 1"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], []), ValueError, "examination must have one entry per rank"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), ValueError, "examination"),
     ],
-    ids=range(12),
+    ids=range(15),
 )
 def test_errors(call, error, message):
     with pytest.raises(error, match=message):

@@ -81,8 +81,8 @@ GIVEN = {
     "merit": LABELS, "exposure": LABELS, "cotangent": LABELS, "subtopics": LABELS[:, np.newaxis],
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
     "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "vector": SCORES, "target": np.full(3, 0.5), "k": 2,
-    "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS > 0,
-    "stop": LABELS / 2,
+    "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS % 2,
+    "stop": LABELS / 2, "noise": np.array([0.1, 0.2, 0.0]),
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]),
     "weights": np.ones(1), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
@@ -124,7 +124,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "no axis": ELEMENTWISE,
     "-1 at the end": {
         *("scores", "log_scores", "logging_scores", "relevance", "labels", "rank_weights", "rewards", "rank_rewards"),
-        *("cotangent", "vector", "exposure", "buckets", "qid", "rankings", "clicks", "examination"),
+        *("cotangent", "vector", "exposure", "buckets", "qid", "rankings"),
     },
     "-inf at the end": {f"{each}.scores" for each in ("sample_rankings", "to_run", *METRICS, *LOG_PROBABILITIES)},
     "one entry fewer": {"ranking_log_prob_vjp.cotangent"},  # there are two rankings of three documents
@@ -190,7 +190,8 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     """It is refused before anything is written to ``out``; what is taken is not written to either.
 
     Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked;
-    labels of a data set that an objective knows read by NumPy alone; weights, propensities or merit of any sign.
+    labels of a data set that an objective knows read by NumPy alone; weights, propensities, clicks or merit of any
+    sign.
     """
     parameters = parameters_of(function)
     parameters.pop("sampled_inv_rankings", None)  # neither needed nor looked at

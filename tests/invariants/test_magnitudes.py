@@ -161,12 +161,9 @@ OTHER_ARGUMENTS = {
         lambda x: off_policy.doubly_robust(PAIR, RANKINGS, [1, 0], [x, 0], [1], **LOGGED), "relevance",
     ),
     "clicks": (lambda x: off_policy.relevance_from_clicks(RANKINGS, [[x, 0], [0, x]], [1, 1]), "clicks"),
-    "noise": (lambda x: off_policy.relevance_from_clicks(*CLICKS, noise=[x, x]), "noise"),
     "predicted": (
         lambda x: off_policy.relevance_from_clicks(*CLICKS, predicted=[x, x], examination=[1, 1]), "predicted",
     ),
-    "examination": (lambda x: off_policy.relevance_from_clicks(*CLICKS, examination=[x, 0]), "examination"),
-    "item_propensities": (lambda x: off_policy.item_propensities(PAIR, [x]), "examination"),
     "policy_gradient": (lambda x: plr.policy_gradient(PAIR, rankings=RANKINGS, rewards=[x, 0]), "rewards"),
     "importance_weights": (
         lambda x: plr.policy_gradient(
@@ -223,7 +220,7 @@ class TestOtherArguments:
             for size in sizes:
                 for got, wanted in zip(numbers_of(call(size)), expected, strict=True):
                     assert np.isfinite(got).all()
-                    if name not in ("doubly_robust", "noise", "predicted", "examination", "baseline"):
+                    if name not in ("doubly_robust", "predicted", "baseline"):
                         got, wanted = (part / (np.abs(part).max(initial=0.0) or 1.0) for part in (got, wanted))
                         np.testing.assert_allclose(got, wanted, rtol=0, atol=1e-12)
 
