@@ -26,7 +26,7 @@ class Record(ctypes.Structure):
 class Spares(ctypes.Structure):
     """``spare_blocks`` of ``kernels/runtime/memory.h``."""
 
-    _fields_ = [("block", 8 * ctypes.c_void_p), ("bytes", ctypes.c_size_t)]
+    _fields_ = [("block", 8 * ctypes.c_void_p), ("bytes", ctypes.c_size_t), ("kept", ctypes.c_size_t)]
 
 
 class Sizes(ctypes.Structure):

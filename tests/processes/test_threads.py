@@ -401,6 +401,14 @@ class TestSpareMemory:
         """Further threads take next to no memory. Mutant: a table for each."""
         assert sum(kept(7)) < 1.1 * sum(kept(1))
 
+    def test_what_no_call_uses_is_freed(self, kept):
+        """Mutants: it stays for ever; it goes at the next calls."""
+        most = sum(kept(1))
+        for calls, fewest, largest in (100, most, 2 * most), (500, 1, most / 10):
+            for _ in range(calls):
+                plr.sample_rankings(np.arange(50.0), 5, 10, rng=0, n_threads=1)
+            assert fewest <= runtime_variables.spare_sizes()[1] <= largest
+
     def test_bound(self, kept, costs):
         costs(teams=1, round_ns=1e3, spare_bytes=1 << 20)
         assert sum(kept(2)) <= 1 << 20

@@ -8,12 +8,14 @@
 #endif
 
 #define PLR_SPARES 8
+#define PLR_UNUSED 256 /* blocks that so many later ones did without are freed */
 
-/* Blocks that are kept, the last one first; the first word of each holds its size. Threads exchange them atomically, so
- * that a single one has a block at a time. */
+/* Blocks that are kept, the last one first. The first two words of each hold its size and how many were kept before.
+ * Threads exchange them atomically, so that a single one has a block at a time. */
 typedef struct {
     size_t *block[PLR_SPARES];
     size_t bytes; /* size of all together */
+    size_t kept;  /* number of blocks since the process began */
 } spare_blocks;
 
 static inline size_t *plr_exchange_spare(spare_blocks *spares, int i, size_t *block)
@@ -26,9 +28,22 @@ static inline size_t *plr_exchange_spare(spare_blocks *spares, int i, size_t *bl
     return before;
 }
 
+static inline void plr_free_unused(spare_blocks *spares, size_t kept)
+{
+    for (int i = 0; i < PLR_SPARES; i++) {
+        size_t *block = plr_exchange_spare(spares, i, NULL);
+        if (block != NULL && kept - block[1] < PLR_UNUSED)
+            block = plr_exchange_spare(spares, i, block);
+        free(block);
+    }
+}
+
 /* Keep a block, and free the oldest ones if all together have more than `most` bytes. */
 static inline void plr_keep(spare_blocks *spares, size_t *block, size_t most)
 {
+    const size_t kept = block[1] = __atomic_fetch_add(&spares->kept, 1, __ATOMIC_RELAXED);
+    if (kept % PLR_UNUSED == 0)
+        plr_free_unused(spares, kept);
     for (int i = 0; i < PLR_SPARES && block != NULL; i++)
         block = plr_exchange_spare(spares, i, block);
     free(block);
