@@ -40,6 +40,7 @@ CONSTANTS = (
     Constant("_core/runtime/threads.pyx", "cdef double LEARNT_FACTOR = ", "1.0", "1e-6", "1e6"),
     Constant("_core/runtime/threads.pyx", "cdef size_t MOST_SPARE = ", "available_cpus() * (<size_t>32 << 20)", "0",
              "<size_t>1 << 60"),
+    Constant("kernels/runtime/memory.h", "#define PLR_UNUSED ", "256", "1", "((size_t)1 << 60)"),
     Constant("_core/runtime/batch.pyx", "cdef double OVERHEAD_ITEMS = ", "25.0", "0.0", "1e3"),
     Constant("_core/runtime/batch.pyx", "cdef double LONG_ROUNDS = ", "0.04", "0.0", "1e18"),
     Constant("_core/runtime/batch.pyx", "    return max(<intp_t>1, min(<intp_t>16, ", "n_queries // (32 * n_threads)",

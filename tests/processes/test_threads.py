@@ -370,6 +370,24 @@ def test_memory_does_not_grow_with_the_number_of_samples():
     assert int(answer) < 16 * 1024 * (1024 if sys.platform == "darwin" else 1)
 
 
+@pytest.mark.parametrize(
+    ("files", "processors"),
+    [
+        ({"cpu.max": "150000 100000"}, 2),
+        ({"cpu.max": "max 100000"}, None),
+        ({"cpu/cpu.cfs_quota_us": "50000", "cpu/cpu.cfs_period_us": "100000"}, 1),
+        ({"cpu/cpu.cfs_quota_us": "-1", "cpu/cpu.cfs_period_us": "100000"}, None),
+        ({}, None),
+    ],
+)
+def test_quota_of_a_container(tmp_path, files, processors):
+    """Both versions of cgroups. Mutants: rounded down; -1 taken for a quota; only version 2."""
+    (tmp_path / "cpu").mkdir()
+    for name, text in files.items():
+        (tmp_path / name).write_text(text + "\n")
+    assert _threads._cgroup_quota(tmp_path) == processors
+
+
 class TestSpareMemory:
     """Freed blocks are kept for the next calls. Mutants: one block alone; sizes not counted; no bound."""
 

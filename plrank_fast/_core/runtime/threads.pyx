@@ -1,6 +1,7 @@
 """Threads of a call, checks for interrupts, and memory for each thread. ``batch`` assigns the work."""
 
 import os
+from pathlib import Path
 
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uintptr_t
@@ -50,14 +51,15 @@ def available_cpus():
     return max(1, min(cpus, CGROUP_QUOTA) if CGROUP_QUOTA else cpus)
 
 
-def _cgroup_quota():
-    """Return the whole processors that the cgroup's CPU quota allows, or None if there is no quota."""
-    try:
-        with open("/sys/fs/cgroup/cpu.max") as file:
-            quota, period = file.read().split()
-        return None if quota == "max" else max(1, -(-int(quota) // int(period)))
-    except (OSError, ValueError):
-        return None
+def _cgroup_quota(folder="/sys/fs/cgroup"):
+    """Return the whole processors that the CPU quota of a cgroup allows, or None if there is no quota."""
+    for names in ["cpu.max"], ["cpu/cpu.cfs_quota_us", "cpu/cpu.cfs_period_us"]:  # versions 2 and 1
+        try:
+            quota, period = " ".join(Path(folder, name).read_text() for name in names).split()
+            return None if quota in ("max", "-1") else max(1, -(-int(quota) // int(period)))
+        except (OSError, ValueError):
+            continue
+    return None
 
 
 CGROUP_QUOTA = _cgroup_quota()  # read once: a file is too slow to open in every call
