@@ -76,10 +76,10 @@ static void fill_slots(slot_table *table)
         for (size_t i = next; i == next || i <= last; i += SLOTS_AT_ONCE)
             for (size_t j = 0; j < SLOTS_AT_ONCE; j++)
                 slots[i + j] = (uint32_t)d << 16;
-        const int cut_before = last < next;
-        owner = cut_before ? owner : (uint32_t)d;
-        slots[last] = cut_before ? owner << 16 | UNDECIDED
-                                 : (owner << 16) + (UINT32_C(0x10000) - (uint32_t)(stop & 0xffff));
+        const uint32_t cut_before = -(uint32_t)(last < next); /* a mask: of a peaked list, a branch would be a guess */
+        const uint32_t cut = UINT32_C(0x10000) - (uint32_t)(stop & 0xffff);
+        owner = (owner & cut_before) | ((uint32_t)d & ~cut_before);
+        slots[last] = (owner << 16) + ((UNDECIDED & cut_before) | (cut & ~cut_before));
         next = last + 1;
     }
 }
