@@ -71,7 +71,7 @@ test-clang: build  ## build with clang beside everything else and run the numeri
 	PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp
 	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/python -c \
 		"import plrank_fast as plr; info = plr.build_info(); print(info); assert 'clang' in info['compiler'] and info['openmp']"
-	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib ../../$(BIN)/pytest -q $(addprefix ../../,$(CLANG_TESTS))
+	cd build/clang && PYTHONPATH=$(CURDIR)/build/clang/lib CC=$(CLANG) ../../$(BIN)/pytest -q $(addprefix ../../,$(CLANG_TESTS))
 
 hunt: build  ## search for problems on which an error bound fails (HUNT_FLAGS="--minutes 60 --seed 0")
 	$(BIN)/python tests/attackers/hunt.py $(HUNT_FLAGS)

@@ -132,17 +132,17 @@ def test_unknown_names_are_refused(told):
 def test_what_was_compiled_with_other_switches_is_compiled_again(told):
     """But nothing twice, though ``setup.py`` has changed otherwise. Mutants: a change of switches not seen, or seen in
     the module itself only, or where ``simd`` is built only; always; modules that depend on ``setup.py``."""
-    assert words(told["plain"], "-DPLR_ISA=") == ["baseline"] * 2
+    assert words(told["plain"], "-DPLR_ISA=") == ["baseline"]
     assert told["plain again"] == told["plain sanitized again"] == told["in_place touched"] == []
     sanitized = told["plain sanitized"]
-    assert len([command for command in sanitized if "-c" in command]) == 4
+    assert len([command for command in sanitized if "-c" in command]) == 3
     assert all("-fsanitize=address,undefined" in command for command in sanitized)
     assert words(told["avx2 less"], "-DPLR_ISA=") == ["baseline"]
 
 
 def test_editable_installation_takes_what_was_compiled_in_place(told):
     """Mutant: pip's temporary folders, in which nothing is up to date."""
-    assert words(told["in_place"], "-DPLR_ISA=") == ["baseline"] * 2
+    assert words(told["in_place"], "-DPLR_ISA=") == ["baseline"]
     assert told["editable"] == []
 
 

@@ -7,8 +7,6 @@ requests a lower one; a request above the highest level is lowered to it.
 import json
 import os
 
-from plrank_fast._core.runtime.buffers cimport data_of
-
 cdef extern from *:
     """
     #if defined(__x86_64__)
@@ -29,22 +27,6 @@ cdef extern from *:
     """
     int plr_processor_level()
     const char *PLR_BUILD_INFO
-
-cdef extern from "simd/vector_functions.h" nogil:
-    ctypedef struct vector_functions_kernels:
-        void (*evaluate)(int function, const double *x, double *first, double *second, size_t n) noexcept nogil
-    const vector_functions_kernels *vector_functions_kernels_at(int level)
-    enum:
-        PLR_VECTOR_EXP
-        PLR_VECTOR_EXP_FLUSH
-        PLR_VECTOR_EXPM1
-        PLR_VECTOR_ROUGH_EXP2
-        PLR_VECTOR_LOG
-        PLR_VECTOR_LOG1P_UNIT
-        PLR_VECTOR_ROUGH_LOG
-        PLR_VECTOR_ROUGH_ROOTS
-        PLR_VECTOR_NORMAL_TAIL
-        PLR_VECTOR_SIN_COS
 
 LEVELS = ("baseline", "avx2", "avx512")
 
@@ -77,30 +59,3 @@ def _choose_level():
 
 
 _choose_level()
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# For tests
-# ---------------------------------------------------------------------------------------------------------------------
-
-VECTOR_FUNCTIONS = {
-    "exp": PLR_VECTOR_EXP,
-    "exp_flush": PLR_VECTOR_EXP_FLUSH,
-    "expm1": PLR_VECTOR_EXPM1,
-    "rough_exp2": PLR_VECTOR_ROUGH_EXP2,
-    "log": PLR_VECTOR_LOG,
-    "log1p_unit": PLR_VECTOR_LOG1P_UNIT,
-    "rough_log": PLR_VECTOR_ROUGH_LOG,
-    "rough_roots": PLR_VECTOR_ROUGH_ROOTS,
-    "normal_tail": PLR_VECTOR_NORMAL_TAIL,
-    "sin_cos": PLR_VECTOR_SIN_COS,
-}
-
-
-def evaluate_vector_function(name, level, x, first, second):
-    """Evaluate a function of ``kernels/simd/vector_math.h`` at each ``x``, whose length must be a multiple of 8.
-
-    The processor must support ``level``; a function with one result sets ``second`` to 0.
-    """
-    vector_functions_kernels_at(LEVELS.index(level)).evaluate(
-        VECTOR_FUNCTIONS[name], <const double *>data_of(x), <double *>data_of(first), <double *>data_of(second), x.size)
