@@ -94,3 +94,26 @@ def rank_weights_of_a_kind(rng, cutoff):
     if kind == 2:
         return np.ones(cutoff)
     return (rng.random(cutoff) < 0.3) * 1.0
+
+
+STOPS = ("none", "all", "relevant", "grades", "any", "one", "nearly")
+
+
+def stop_of_a_kind(kind, rng, n_docs):
+    """Chances to stop at each document."""
+    return {
+        "none": np.zeros(n_docs),
+        "all": np.ones(n_docs),
+        "relevant": rng.integers(0, 2, size=n_docs).astype(float),
+        "grades": (2.0 ** rng.integers(0, 5, size=n_docs) - 1) / 16,
+        "any": rng.random(n_docs),
+        "one": (np.arange(n_docs) == rng.integers(n_docs)) * 1.0,
+        "nearly": 1 - 10.0 ** -rng.uniform(1, 15, size=n_docs),
+    }[kind]
+
+
+def with_stop(kind, n_docs, cutoff, spread=1.0):
+    """Scores, relevance with zeros, rank weights, both signed, and chances to stop."""
+    rng = np.random.default_rng([STOPS.index(kind), n_docs, cutoff, int(10 * spread)])
+    relevance = rng.normal(size=n_docs) * (rng.random(n_docs) < 0.7)
+    return spread * rng.normal(size=n_docs), relevance, rng.normal(size=cutoff), stop_of_a_kind(kind, rng, n_docs)

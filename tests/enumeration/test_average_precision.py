@@ -28,27 +28,6 @@ def relevant_documents(rng, n_docs, share):
     return rng.permutation(relevance)
 
 
-class TestReference:
-    def test_two_documents(self):
-        """The relevant one is first with probability p = 1/3, and second otherwise: 1/2 + p/2.
-
-        Mutants: ranks in place of scores, which turns the order round; log-probabilities not raised to e.
-        """
-        value, gradient = reference.expected_average_precision(np.log([1.0, 2.0]), np.array([1.0, 0.0]), 2)
-        assert value == pytest.approx(2 / 3)
-        np.testing.assert_allclose(gradient, [1 / 9, -1 / 9])
-
-    def test_trapezoid(self):
-        """Mutants: ``stop`` of the other sign; the imaginary part of the gradient left out."""
-        rng = np.random.default_rng(0)
-        for n_docs, cutoff in itertools.product(range(2, 7), range(1, 7)):
-            scores, relevance = 2.0 * rng.normal(size=n_docs), relevant_documents(rng, n_docs, 0.5)
-            best = reference.expected_average_precision(scores, relevance, cutoff)
-            got = reference.average_precision_by_trapezoid(scores, relevance, min(cutoff, n_docs), step=0.05)
-            np.testing.assert_allclose(got[0], best[0], rtol=0, atol=1e-12)
-            np.testing.assert_allclose(got[1], best[1], rtol=0, atol=1e-12)
-
-
 class TestEnumeration:
     """All D! rankings at rtol = 1e-10.
 
@@ -150,15 +129,3 @@ class TestKnownValues:
                 value, gradient = plr.expected_average_precision(scores, relevance, cutoff, gradient=True)
                 np.testing.assert_allclose(value, plr.average_precision(scores, relevance, cutoff), rtol=0, atol=1e-9)
                 assert np.abs(gradient).max() < 1e-9
-
-
-class TestInvariants:
-    def test_relevance_counts_by_its_sign(self):
-        """Mutant: relevance as it is, in place of 0 and 1."""
-        rng = np.random.default_rng(5)
-        scores, relevance = rng.normal(size=20), relevant_documents(rng, 20, 0.5)
-        given, binary = (
-            plr.expected_average_precision(scores, each, 5, gradient=True) for each in (relevance, relevance > 0)
-        )
-        np.testing.assert_array_equal(given[0], binary[0])
-        np.testing.assert_array_equal(given[1], binary[1])

@@ -1,12 +1,22 @@
 """The exact gradient, Hessian diagonal and value for either noise, and rank probabilities, in every regime."""
 
+import itertools
+
 import numpy as np
 import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
-from problems import REGIMES, rank_weights_of_a_kind, relevance_of_a_kind, scores_of
+from problems import (
+    REGIMES,
+    STOPS,
+    rank_weights_of_a_kind,
+    relevance_of_a_kind,
+    scores_of,
+    stop_of_a_kind,
+    with_stop,
+)
 
 
 def error_of(gradient, reference, relevance, rank_weights):
@@ -26,26 +36,46 @@ def far_finer(scores, relevance, rank_weights, *, noise="gumbel"):
     return value, gradient, hessian
 
 
+def over_bounds(problem, best, rtol, *, noise="gumbel", stop=None):
+    """Errors over their bounds: value, gradient alone, gradient with the Hessian diagonal, that diagonal."""
+    scores, relevance, rank_weights = (np.asarray(x, float) for x in problem)
+    problem, options = (scores, relevance, rank_weights), {"rtol": rtol, "noise": noise, "stop": stop}
+    alone = plr.pl_rank_exact(*problem, **options)
+    both = plr.pl_rank_exact(*problem, hessian=True, **options)
+    value, gradient, hessian = best
+    errors = [
+        error_of(got, expected, relevance, rank_weights)
+        for got, expected in [(alone, gradient), (both[0], gradient), (both[1], hessian)]
+    ]
+    scale = np.abs(rank_weights).sum() * np.abs(relevance).max()
+    return np.array([abs(plr.expected_metric(*problem, **options)[0] - value) / scale, *errors]) / rtol
+
+
 class TestEnumeration:
-    """All D! rankings at rtol = 1e-10.
+    """All D! rankings, or all sets of more documents, at rtol = 1e-10, for readers who stop in any way.
 
     Mutants: one coefficient of P too few for division downwards; x instead of x^2 in the Hessian; a panel that ends
-    when its items have arrived but for a chance of 1e-2; theta_K not taken off when every item is placed.
+    when its items have arrived but for a chance of 1e-2; theta_K not taken off when every item is placed. Of readers
+    who stop: odds without the chance to read on; R_j <theta_up, G_j> left out, or with odds that are not scaled, or
+    without what the document itself gains; 1 for the product of q + s p over heavy documents; relevance or the last
+    rank weight shifted; readers who have stopped in an earlier panel counted in the next.
     """
 
+    @pytest.mark.parametrize("stops", STOPS)
     @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
-    @pytest.mark.parametrize("n_docs", [1, 2, 3, 4, 5, 6])
-    def test_every_cutoff(self, n_docs, spread):
-        rng = np.random.default_rng([n_docs, int(10 * spread)])
-        for cutoff in range(1, n_docs + 2):
-            scores = spread * rng.normal(size=n_docs)
-            relevance = rng.normal(size=n_docs) * rng.integers(0, 2, size=n_docs)
-            weights = rng.normal(size=cutoff)
-            value, gradient, hessian, probabilities = reference.exact_by_enumeration(scores, relevance, weights)
-            got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=1e-10, hessian=True)
-            np.testing.assert_allclose(got, gradient, rtol=0, atol=1e-10)
-            np.testing.assert_allclose(diagonal, hessian, rtol=0, atol=1e-10)
-            np.testing.assert_allclose(plr.expected_metric(scores, relevance, weights, rtol=1e-10), value, atol=1e-10)
+    def test_every_cutoff(self, stops, spread):
+        for n_docs, cutoff in ((n, k) for n in range(1, 7) for k in range(1, n + 2)):
+            *problem, stop = with_stop(stops, n_docs, cutoff, spread)
+            best_of = reference.exact_by_enumeration if n_docs < 5 else reference.exact_by_subsets
+            best = best_of(*problem, stop)[:3]
+            if problem[1].any():
+                assert over_bounds(problem, best, 1e-10, stop=stop).max() <= 0.5
+
+    @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
+    def test_rank_probabilities(self, spread):
+        for n_docs, cutoff in ((n, k) for n in range(1, 6) for k in range(1, n + 2)):
+            scores, relevance, weights, _ = with_stop("none", n_docs, cutoff, spread)
+            _, gradient, _, probabilities = reference.exact_by_enumeration(scores, relevance, weights)
             shown = plr.rank_probabilities(scores, cutoff)
             np.testing.assert_allclose(shown[:, :n_docs], probabilities, rtol=0, atol=1e-9)
             assert (shown[:, n_docs:] == 0).all()
@@ -65,45 +95,37 @@ class TestBound:
         earlier, and one that begins after 1e7 times the loss.
         """
         rng = np.random.default_rng(seed)
-        worst = np.zeros(3)
+        worst = np.zeros(4)
         for i in range(count):
             n_docs = int(rng.choice([2, 3, 5, 9, 24, 50, 120], p=[0.1, 0.15, 0.2, 0.2, 0.2, 0.1, 0.05]))
             cutoff = int(rng.integers(1, n_docs + 1)) if rng.random() < 0.7 else n_docs
             scores = scores_of(REGIMES[i % len(REGIMES)], rng, n_docs)
-            relevance, weights = relevance_of_a_kind(rng, n_docs), rank_weights_of_a_kind(rng, cutoff)
+            problem = scores, relevance_of_a_kind(rng, n_docs), rank_weights_of_a_kind(rng, cutoff)
             rtol = 10.0 ** -rng.integers(3, 11) if rng.random() < 0.5 else 1e-6
-            if not relevance.any() or not weights.any():
-                continue
-            options = {"rtol": rtol, "noise": noise}
-            best_value, best, best_hessian = far_finer(scores, relevance, weights, noise=noise)
-            gradient = plr.pl_rank_exact(scores, relevance, weights, **options)
-            _, hessian = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
-            value = plr.expected_metric(scores, relevance, weights, **options)[0]
-            scale = np.abs(weights).sum() * np.abs(relevance).max()
-            errors = (
-                error_of(gradient, best, relevance, weights), error_of(hessian, best_hessian, relevance, weights),
-                abs(value - best_value) / scale,
-            )  # fmt: skip
-            worst = np.maximum(worst, np.array(errors) / rtol)
+            if problem[1].any() and problem[2].any():
+                worst = np.maximum(worst, over_bounds(problem, far_finer(*problem, noise=noise), rtol, noise=noise))
         assert (worst <= 1).all(), worst
 
-    @pytest.mark.parametrize("regime", REGIMES)
+    @pytest.mark.parametrize("stops", STOPS)
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
-    def test_trapezoid(self, noise, regime):
-        """Against another rule, another map and another evaluator (adjoints instead of series and division)."""
-        rng = np.random.default_rng(REGIMES.index(regime))
+    def test_trapezoid(self, noise, stops):
+        """Against another rule, another map and another evaluator (adjoints instead of series and division).
+
+        Mutants, of readers who stop: the chance to read on of each bin 0.3 times itself in ``tail_bound``; a millionth
+        of the bound of gains.
+        """
+        rng = np.random.default_rng(STOPS.index(stops))
         best_of = {"gumbel": reference.exact_by_trapezoid, "normal": reference.exact_normal_by_trapezoid}[noise]
-        for n_docs, cutoff in [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3), (60, 1)]:
-            scores = scores_of(regime, rng, n_docs)
-            relevance, weights = rng.normal(size=n_docs) * (rng.random(n_docs) < 0.7), plr.dcg_weights(cutoff)
+        sizes = [(9, 4), (24, 10), (24, 24), (40, 33), (60, 3), (60, 1), (130, 60)]
+        for (n_docs, cutoff), regime in zip(2 * sizes, itertools.cycle(REGIMES), strict=False):
+            scores, stop = scores_of(regime, rng, n_docs), stop_of_a_kind(stops, rng, n_docs)
+            relevance = rng.normal(size=n_docs) * (rng.random(n_docs) < 0.7)
             relevance[0] = 1.0
-            value, gradient, hessian = best_of(scores, relevance, weights, step=0.04)
-            options = {"rtol": 1e-10, "noise": noise}
-            got, diagonal = plr.pl_rank_exact(scores, relevance, weights, hessian=True, **options)
-            assert error_of(got, gradient, relevance, weights) < 1e-10
-            assert error_of(diagonal, hessian, relevance, weights) < 1e-10
-            scale = np.abs(weights).sum() * np.abs(relevance).max()
-            assert abs(plr.expected_metric(scores, relevance, weights, **options)[0] - value) < 1e-10 * scale
+            weights = rank_weights_of_a_kind(rng, cutoff)
+            problem = scores, relevance, weights if weights.any() else plr.dcg_weights(cutoff)
+            best = best_of(*problem, step=0.04, stop=stop)
+            for rtol in (1e-3, 1e-10):
+                assert over_bounds(problem, best, rtol, noise=noise, stop=stop).max() <= 1
 
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(316, 100), (316, 316), (1000, 10), (1000, 300), (2000, 50)])
     @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
@@ -119,24 +141,24 @@ class TestBound:
             assert error_of(got, best, relevance, weights) <= rtol
 
     @pytest.mark.parametrize(
-        ("n_docs", "cutoff", "spread"), [(4000, 3, 1.0), (900, 8, 3.0), (2000, 10, 0.3), (320, 10, 1.0)]
+        ("n_docs", "cutoff", "spread", "stops"),
+        [
+            *((4000, 3, 1.0, 0.0), (900, 8, 3.0, 0.0), (2000, 10, 0.3, 0.0), (320, 10, 1.0, 0.0)),
+            *((900, 8, 1.0, 0.02), (900, 20, 1.0, 0.6)),
+        ],
     )
-    def test_compressed_lists(self, n_docs, cutoff, spread):
+    def test_compressed_lists(self, n_docs, cutoff, spread, stops):
         """Light items of a long list are interpolated; the reference takes every item for itself.
 
         Mutants: three moments instead of eight; explicit items counted among the compressed too; rho_mass without the
-        shift of the relevance.
+        shift of the relevance; documents at which readers stop compressed with the others.
         """
         rng = np.random.default_rng([n_docs, cutoff])
-        scores, relevance = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs)
-        weights = plr.dcg_weights(cutoff)
-        value, gradient, hessian = reference.exact_by_trapezoid(scores, relevance, weights, step=0.1)
+        problem = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs), plr.dcg_weights(cutoff)
+        stop = (rng.random(n_docs) < stops) * rng.choice([0.0625, 0.4375, 1.0], size=n_docs)
+        best = reference.exact_by_trapezoid(*problem, step=0.1, stop=stop)
         for rtol in (1e-4, 1e-6, 1e-10):
-            got, diagonal = plr.pl_rank_exact(scores, relevance, weights, rtol=rtol, hessian=True)
-            assert error_of(got, gradient, relevance, weights) <= rtol
-            assert error_of(diagonal, hessian, relevance, weights) <= rtol
-            got = plr.expected_metric(scores, relevance, weights, rtol=rtol)[0]
-            assert abs(got - value) <= rtol * np.abs(weights).sum() * relevance.max()
+            assert over_bounds(problem, best, rtol, stop=stop).max() <= 1
 
     @pytest.mark.parametrize(("spread", "cutoff"), [(0.3, 2), (1.0, 5), (2.0, 10)])
     def test_second_attempt_without_compression(self, spread, cutoff):
@@ -171,61 +193,60 @@ class TestBound:
 
 
 class TestGaps:
-    """Mutants: theta of the ranks before a panel left in its margin; a panel ending too early."""
+    """Mutants: theta of the ranks before a panel left in its margin; a panel ending too early; for normal noise a
+    panel's first rank not moved by those above it, or no item that enters a panel before it is due."""
 
     @pytest.mark.parametrize("gap", [14.0, 16.0, 20.0, 36.0, 100.0, 760.0, 1e6, 1e15, 1e308])
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
-    def test_blocks_far_apart_are_lists_of_their_own(self, noise, gap):
+    @pytest.mark.parametrize("stops", [0.0, 0.7])
+    def test_blocks_far_apart_are_lists_of_their_own(self, stops, noise, gap):
+        """Those who have read the list above begin with the one below, at the rank after it."""
         rng = np.random.default_rng(1)
         above, below = rng.normal(size=4) * (gap < 1e15), rng.normal(size=7) * (gap < 1e15)
-        relevance, weights = rng.normal(size=11), rng.normal(size=8)
+        relevance, weights, stop = rng.normal(size=11), rng.normal(size=8), rng.random(11) * (rng.random(11) < stops)
         scores = np.concatenate([above + gap, below - (gap if gap > 1e300 else 0)])
         options = {"rtol": 1e-10, "hessian": True, "noise": noise}
-        whole = plr.pl_rank_exact(scores, relevance, weights, **options)
+        whole = plr.pl_rank_exact(scores, relevance, weights, stop=stop, **options)
         parts = zip(
-            plr.pl_rank_exact(above, relevance[:4], weights[:4], **options),
-            plr.pl_rank_exact(below, relevance[4:], weights[4:], **options), strict=True,
+            plr.pl_rank_exact(above, relevance[:4], weights[:4], stop=stop[:4], **options),
+            plr.pl_rank_exact(below, relevance[4:], weights[4:], stop=stop[4:], **options), strict=True,
         )  # fmt: skip
         tolerance = 1e-9 if noise == "normal" else 1e-8 + 200 * np.exp(-gap)
-        for got, expected in zip(whole, parts, strict=True):
-            np.testing.assert_allclose(got, np.concatenate(expected), rtol=0, atol=tolerance)
+        for got, (first, second) in zip(whole, parts, strict=True):
+            expected = np.append(first, second * (1 - stop[:4]).prod())
+            np.testing.assert_allclose(got, expected, rtol=0, atol=tolerance)
 
-    def test_ladder_longer_than_the_exponent_of_a_double(self):
-        """300 items 12 nats apart; each pair of neighbours trades places with chance e^-12 or so."""
-        scores = -12.0 * np.arange(300)
-        relevance = np.random.default_rng(0).normal(size=300)
-        gradient = plr.pl_rank_exact(scores, relevance, plr.dcg_weights(300), rtol=1e-9)
-        best = np.zeros(300)
-        weights = plr.dcg_weights(300)
-        for start in range(0, 300, 10):  # windows overlap so that what is cut off is 60 nats away
-            low, high = max(0, start - 5), min(300, start + 15)
-            _, window, _ = far_finer(scores[low:high], relevance[low:high], weights[low:high])
-            best[start : start + 10] = window[start - low : start - low + 10]
-        assert error_of(gradient, best, relevance, weights) < 1e-9
-        assert np.abs(gradient).max() > 1e-7
-
-    @pytest.mark.parametrize("spread", [190, 235, 249, 251, 500])
+    @pytest.mark.parametrize(
+        ("spread", "cutoff"),
+        [
+            *((190, 300), (235, 300), (249, 300), (251, 300), (500, 300)),
+            *((900, 300), (1200, 120), (1800, 300), (3500, 90), (3600, 300)),
+        ],
+    )
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
-    def test_wide_list_without_gaps(self, spread, noise):
-        """Documents more than 40 nats apart are ranked as if the others were not there.
+    def test_wide_list_without_gaps(self, spread, cutoff, noise):
+        """Documents more than 40 nats apart, in any order, are ranked as if the others were not there.
 
         Mutant: panels of up to 250 nats, at whose end third powers of weight times time are more than e^700, the
         largest odds (Hessians of 1e23 where 0.04 is right).
         """
         rng = np.random.default_rng(spread)
         scores = -np.cumsum(rng.uniform(0.5, 1.5, size=300)) * (spread / 300)
-        relevance, weights = rng.normal(size=300), plr.dcg_weights(300)
-        derivatives = np.array(plr.pl_rank_exact(scores, relevance, weights, hessian=True, noise=noise))
-        best = np.zeros_like(derivatives)
+        relevance, weights, order = rng.normal(size=300), rng.random(cutoff), rng.permutation(300)
+        got, best = np.zeros((2, 2, 300))
+        got[:, order] = plr.pl_rank_exact(
+            scores[order], relevance[order], weights, hessian=True, noise=noise, rtol=1e-9
+        )
         for start in range(0, 300, 20):
             window = scores[start : start + 20]
             near = (scores < window[0] + 40) & (scores > window[-1] - 40)
             first = np.flatnonzero(near)[0]
-            best[:, start : start + 20] = np.array(
-                plr.pl_rank_exact(scores[near], relevance[near], weights[near], hessian=True, noise=noise, rtol=1e-10)
-            )[:, start - first : start - first + 20]
-        np.testing.assert_allclose(derivatives, best, rtol=0, atol=1e-9)
-        assert np.abs(best).max() > 0.01
+            if first < cutoff:
+                _, *derivatives = far_finer(scores[near], relevance[near], weights[first:], noise=noise)
+                best[:, start : start + 20] = np.array(derivatives)[:, start - first : start - first + 20]
+        for mine, expected in zip(got, best, strict=True):
+            assert error_of(mine, expected, relevance, weights) < 1e-9
+        assert np.abs(best).max() > 1e-7
 
     def test_more_spread_than_one_rule_has_nodes_for(self):
         probabilities = plr.rank_probabilities(30 * np.random.default_rng(0).normal(size=300), 300)
@@ -233,17 +254,6 @@ class TestGaps:
 
 
 class TestEdges:
-    def test_zeros_are_exact(self):
-        scores = np.random.default_rng(0).normal(size=20)
-        for noise in ("gumbel", "normal"):
-            for relevance, weights in [(np.ones(20), np.ones(5)), (scores, np.zeros(5))]:
-                for result in plr.pl_rank_exact(scores, relevance, weights, hessian=True, noise=noise):
-                    assert (result == 0).all()
-            assert plr.expected_metric([3.0], [2.0], [1.5, 0.5], noise=noise)[0] == 3.0
-        assert plr.rank_probabilities(scores, 0).shape == (20, 0)
-        assert plr.rank_probabilities([], 3).shape == (0, 3)
-        np.testing.assert_array_equal(plr.rank_probabilities([5.0], 3), [[1, 0, 0]])
-
     @pytest.mark.parametrize("noise", ["gumbel", "normal"])
     def test_powers_of_two_change_no_bit(self, noise):
         """No path depends on the magnitude of relevance or rank weights. Mutant: a floor of 1e-3 in the error check, in

@@ -9,44 +9,7 @@ import plrank_fast as plr
 from adversarial_problem import random_problem
 from plrank_fast import reference
 from quadrature_nodes import GAP, Panel, PrecisionPanel, effort
-from test_exact import error_of, far_finer
-
-
-def over_bounds(scores, relevance, rank_weights, rtol, *, noise="gumbel", best_of=reference.exact_by_subsets):
-    """Errors over their bounds: gradient alone, gradient with the Hessian diagonal, that diagonal, value."""
-    scores, relevance, rank_weights = (np.asarray(x, float) for x in (scores, relevance, rank_weights))
-    value, gradient, hessian = best_of(scores, relevance, rank_weights)
-    alone = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, noise=noise)
-    both = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, noise=noise, hessian=True)
-    shown = plr.expected_metric(scores, relevance, rank_weights, rtol=rtol, noise=noise)[0]
-    errors = [
-        error_of(got, best, relevance, rank_weights)
-        for got, best in [(alone, gradient), (both[0], gradient), (both[1], hessian)]
-    ]
-    errors.append(abs(shown - value) / (np.abs(rank_weights).sum() * np.abs(relevance).max()))
-    return np.array(errors) / rtol
-
-
-class TestReference:
-    def test_subsets_against_all_rankings(self):
-        """Mutants: theta_k in place of theta_{k+1}; the chance left out of the last term of the diagonal."""
-        rng = np.random.default_rng(0)
-        for n_docs in range(1, 7):
-            for cutoff, spread in itertools.product(range(1, n_docs + 1), (0.0, 1.0, 6.0)):
-                problem = spread * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
-                every_ranking = reference.exact_by_enumeration(*problem)
-                for got, expected in zip(reference.exact_by_subsets(*problem), every_ranking, strict=False):
-                    np.testing.assert_allclose(got, expected, rtol=0, atol=1e-14)
-
-    def test_trapezoid_against_subsets(self):
-        """Scores up to 1,500 apart too. Mutant: times themselves in place of their logarithms, beyond doubles."""
-        rng = np.random.default_rng(1)
-        for n_docs, cutoff, spread in [(9, 4, 1.0), (10, 9, 3.0), (10, 10, 8.0), (11, 2, 0.0), (9, 9, 600.0)]:
-            problem = spread * rng.normal(size=n_docs), rng.normal(size=n_docs), rng.normal(size=cutoff)
-            for got, expected in zip(
-                reference.exact_by_trapezoid(*problem, step=0.04), reference.exact_by_subsets(*problem), strict=True
-            ):
-                np.testing.assert_allclose(got, expected, rtol=0, atol=1e-13)
+from test_exact import error_of, far_finer, over_bounds
 
 
 class TestEndsOfPanels:
@@ -65,9 +28,9 @@ class TestEndsOfPanels:
                 if not any(relevance):
                     continue
                 for rank_weights in (np.ones(n_docs - 1), [1.0], [0.0, 1.0], plr.dcg_weights(n_docs)):
-                    for rtol in (1e-6, 1e-10):
-                        error = over_bounds(-np.array(distances), relevance, rank_weights, rtol)
-                        worst = max(worst, error.max())
+                    problem = -np.array(distances), relevance, rank_weights
+                    best = reference.exact_by_subsets(*problem)
+                    worst = max(worst, *(over_bounds(problem, best, rtol).max() for rtol in (1e-6, 1e-10)))
         assert worst <= 1
 
     def test_ends_between_steps(self):
@@ -127,12 +90,9 @@ class TestBand:
         scores = rng.choice([0.3, 0.6, 1.0]) * rng.normal(size=n_docs)
         relevance = rng.normal(size=n_docs) + rng.choice([0.0, 8.0])
         rank_weights[rng.integers(rank_weights.size // 2, rank_weights.size)] = 1.0
-        _, gradient, hessian = far_finer(scores, relevance, rank_weights)
+        problem = scores, relevance, rank_weights
         for rtol in (0.5, 0.3, 0.1):
-            alone = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol)
-            beside, diagonal = plr.pl_rank_exact(scores, relevance, rank_weights, rtol=rtol, hessian=True)
-            for got, best in [(alone, gradient), (beside, gradient), (diagonal, hessian)]:
-                assert error_of(got, best, relevance, rank_weights) <= 0.02 * rtol
+            assert over_bounds(problem, far_finer(*problem), rtol)[1:].max() <= 0.02
 
 
 class TestBoundOfIntegrands:
@@ -203,9 +163,10 @@ class TestBoundOfIntegrands:
         the document; that factor C left out.
         """
         scores = np.concatenate([[9.0, 4.0], np.linspace(-2.0, 0.6, 43)])
-        relevance, rank_weights = 1.0 + 0.2 * np.sin(np.arange(45.0)), np.ones(8)
+        relevance = 1.0 + 0.2 * np.sin(np.arange(45.0))
         relevance[0] = 0.87
-        assert over_bounds(scores, relevance, rank_weights, 1e-8, best_of=far_finer).max() <= 0.1
+        problem = scores, relevance, np.ones(8)
+        assert over_bounds(problem, far_finer(*problem), 1e-8).max() <= 0.1
 
 
 class TestRange:
@@ -229,8 +190,9 @@ class TestRange:
         ) <= 1e-6  # fmt: skip
 
     def test_limits_are_in_range(self):
+        problem = [0.0, 1.0, 5.0], [0.0, 1.0, -1.0], [1.0, 0.5]
         for rtol in (1e-10, 0.999):
-            assert over_bounds([0.0, 1.0, 5.0], [0.0, 1.0, -1.0], [1.0, 0.5], rtol).max() <= 1
+            assert over_bounds(problem, reference.exact_by_subsets(*problem), rtol).max() <= 1
 
     def test_large_relevance_beside_one_that_arrives_first(self):
         """Odds of e^570 times relevance of 2^199 are beyond a double, and times a coefficient of 0 not a number.

@@ -9,14 +9,15 @@ from numpy.polynomial import chebyshev
 import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast.data import PROFILES
-from test_exact import error_of, far_finer
+from problems import with_stop
+from test_exact import error_of
 
 
 def normal(*arguments, **options):
     return plr.pl_rank_exact(*arguments, noise="normal", **options)
 
 
-def by_enumeration(scores, relevance, rank_weights):
+def by_enumeration(scores, relevance, rank_weights, stop):
     """Value, gradient and Hessian diagonal from the probability of every ranking and its derivatives.
 
     P(u_a > u_b > ..) is an iterated integral, int phi(u - f_a) int_{v < u} phi(v - f_b) .., each taken as the
@@ -44,7 +45,9 @@ def by_enumeration(scores, relevance, rank_weights):
 
     value, gradient, hessian = 0.0, np.zeros(n_docs), np.zeros(n_docs)
     for ranking in itertools.permutations(range(n_docs)):
-        metric = rank_weights[:cutoff] @ relevance[list(ranking[:cutoff])]
+        shown = list(ranking[:cutoff])
+        reached = np.cumprod(np.append(1.0, 1.0 - stop[shown]))[:-1]
+        metric = rank_weights[:cutoff] @ (relevance[shown] * reached)
         value += metric * probability(ranking, [0] * n_docs)
         for d in range(n_docs):
             gradient[d] += metric * probability(ranking, [int(i == d) for i in range(n_docs)])
@@ -55,35 +58,20 @@ def by_enumeration(scores, relevance, rank_weights):
 class TestEnumeration:
     """Mutants: x^2 in place of x^2 - 1; B without theta_{K+1} = 0; hazards of neighbours swapped."""
 
+    @pytest.mark.parametrize("stops", ["none", "any"])
     @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
     @pytest.mark.parametrize("n_docs", [1, 2, 3, 4])
-    def test_every_cutoff(self, n_docs, spread):
-        rng = np.random.default_rng([n_docs, int(10 * spread)])
-        for cutoff in [n_docs - 1, n_docs] if n_docs == 4 else range(n_docs + 2):
-            scores = spread * rng.normal(size=n_docs)
-            relevance = rng.normal(size=n_docs) * rng.integers(0, 2, size=n_docs)
-            weights = rng.normal(size=cutoff)
-            value, gradient, hessian = by_enumeration(scores, relevance, weights)
+    def test_every_cutoff(self, n_docs, spread, stops):
+        for cutoff in [n_docs - 1, n_docs] if n_docs == 4 else range(1, n_docs + 2):
+            scores, *others, stop = with_stop(stops, n_docs, cutoff, spread)
+            value, gradient, hessian = by_enumeration(scores, *others, stop)
             for sigma in (1.0, 0.3):
-                got, diagonal = normal(sigma * scores, relevance, weights, rtol=1e-10, hessian=True, sigma=sigma)
+                options = {"rtol": 1e-10, "noise": "normal", "sigma": sigma, "stop": stop}
+                got, diagonal = plr.pl_rank_exact(sigma * scores, *others, hessian=True, **options)
                 np.testing.assert_allclose(sigma * got, gradient, rtol=0, atol=2e-10)
                 np.testing.assert_allclose(sigma**2 * diagonal, hessian, rtol=0, atol=2e-10)
-                shown = plr.expected_metric(sigma * scores, relevance, weights, rtol=1e-10, noise="normal", sigma=sigma)
+                shown = plr.expected_metric(sigma * scores, *others, **options)
                 np.testing.assert_allclose(shown, value, rtol=0, atol=2e-10)
-
-    def test_two_documents_in_closed_form(self):
-        """P(first above second) = Phi(x / sqrt 2), x the distance over sigma, whatever the distance."""
-        for distance, sigma in itertools.product([0.0, 0.3, -2.0, 5.0, -9.0, 30.0], [0.1, 1.0, 7.0]):
-            x = distance / np.sqrt(2)
-            slope = reference.normal_density(x) / np.sqrt(2)
-            scores, relevance, weights = [distance * sigma + 3.0, 3.0], [2.0, 1.0], [1.0, 0.25]
-            got, diagonal = normal(scores, relevance, weights, rtol=1e-10, sigma=sigma, hessian=True)
-            np.testing.assert_allclose(got * sigma, 0.75 * slope * np.array([1, -1]), rtol=0, atol=1e-12)
-            curvature = -0.75 * x / np.sqrt(2) * slope
-            np.testing.assert_allclose(diagonal * sigma**2, [curvature, curvature], rtol=0, atol=1e-12)
-            value = plr.expected_metric(scores, relevance, weights, rtol=1e-10, noise="normal", sigma=sigma)[0]
-            above = reference.normal_cdf(np.array([x]))[0]
-            assert value == pytest.approx(0.25 * 2 + 1 + 0.75 * (2 - 1) * above - 0.0, abs=1e-9)
 
 
 class TestBound:
@@ -123,29 +111,7 @@ class TestBound:
         assert error_of(gradient, multiple, relevance, rank_weights) <= 1e-9
 
 
-class TestGaps:
-    """Mutants: a panel's first rank not moved by those above it; no item enters a panel before it is due."""
-
-    @pytest.mark.parametrize(("distance", "cutoff"), [(3.0, 300), (6.0, 300), (4.0, 120), (11.5, 90)])
-    def test_chain_wider_than_a_plan(self, distance, cutoff):
-        """300 items at about this distance of each other, in any order; windows overlap by what noise can bridge."""
-        rng = np.random.default_rng(0)
-        scores = -distance * (np.arange(300) + 0.3 * rng.random(300))
-        relevance, weights = rng.normal(size=300), rng.random(cutoff)
-        best = np.zeros(300)
-        for start in range(0, 300, 10):
-            low, high = max(0, start - 8), min(300, start + 18)
-            if low < cutoff:
-                _, window, _ = far_finer(scores[low:high], relevance[low:high], weights[low:], noise="normal")
-                best[start : start + 10] = window[start - low : start - low + 10]
-        order = rng.permutation(300)
-        gradient, value = np.zeros(300), plr.expected_metric(scores, relevance, weights, noise="normal", rtol=1e-9)
-        gradient[order] = normal(scores[order], relevance[order], weights, rtol=1e-9)
-        assert error_of(gradient, best, relevance, weights) < 1e-9
-        if distance > 6:
-            assert value[0] == pytest.approx(weights @ relevance[:cutoff], abs=1e-3)
-        assert np.isfinite(gradient).all()
-
+class TestScales:
     def test_scales_of_noise(self):
         rng = np.random.default_rng(0)
         scores, relevance, weights = rng.normal(size=20), rng.normal(size=20), plr.dcg_weights(7)
@@ -153,8 +119,6 @@ class TestGaps:
             plain = plr.pl_rank_exact(scores, relevance, weights, noise=noise, rtol=1e-9, hessian=True)
             for sigma in (1e-60, 1e-3, 0.5, 40.0, 1e60):
                 how = {"noise": noise, "sigma": sigma, "rtol": 1e-9}
-                got = plr.pl_rank_exact(scores * sigma, relevance, weights, **how)
-                np.testing.assert_allclose(got * sigma, plain[0], rtol=0, atol=1e-8)
                 got = plr.pl_rank_exact(scores * sigma, relevance, weights, hessian=True, **how)
                 np.testing.assert_allclose(got[0] * sigma, plain[0], rtol=0, atol=1e-8)
                 np.testing.assert_allclose(got[1] * sigma**2, plain[1], rtol=0, atol=1e-8)
@@ -179,8 +143,7 @@ class TestGaps:
             assert error_of(got, best, relevance, plr.dcg_weights(4)) < 2e-10
 
 
-class TestEdges:
-    def test_sampled_values_are_those_of_plackett_luce(self):
-        for options in ({"noise": "normal"}, {"sigma": 2.0}):
-            with pytest.raises(ValueError, match=r"noise and sigma can only be set with method='exact'"):
-                plr.expected_metric([0.0, 1.0], [0.0, 1.0], [1.0], method="sample", **options)
+def test_sampled_values_are_those_of_plackett_luce():
+    for options in ({"noise": "normal"}, {"sigma": 2.0}):
+        with pytest.raises(ValueError, match=r"noise and sigma can only be set with method='exact'"):
+            plr.expected_metric([0.0, 1.0], [0.0, 1.0], [1.0], method="sample", **options)

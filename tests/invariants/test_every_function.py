@@ -66,7 +66,8 @@ def test_nothing_to_rank(name):
     """No documents, one document, no ranks, nothing relevant: exactly 0. Mutant: 0 / 0 where every item is placed."""
     call = BATCHES[name]
     for scores, relevance, weights in [
-        ([], [], WEIGHTS), ([3.0], [2.0], WEIGHTS), (SCORES[:2], [2.0, 1.0], []), (SCORES[:3], np.zeros(3), WEIGHTS)
+        ([], [], WEIGHTS), ([3.0], [2.0], WEIGHTS), (SCORES[:2], [2.0, 1.0], []), (SCORES[:3], np.zeros(3), WEIGHTS),
+        (SCORES[:3], RELEVANCE[:3], np.zeros(2)),
     ]:  # fmt: skip
         for result in arrays(call(np.array(scores), np.array(relevance), np.array(weights))):
             assert result.shape == (len(scores),)

@@ -92,20 +92,24 @@ def test_any_number_of_threads(name, monkeypatch, costs):
         assert runtime_variables.OTHER_COSTS or not OPENMP or size > 1
 
 
+@pytest.mark.parametrize("stops", [False, True])
 @pytest.mark.parametrize("n_threads", [1, 2])
-def test_blocks_of_a_list(n_threads):
-    """Items in the last block count as much as those in the first: nearly all weight and relevance is in one or the
-    other. Mutants: sums over the list without its last block; their moments merged without it; a block that gets
-    nothing back from the proxies."""
+def test_order_of_a_long_list(n_threads, stops):
+    """Nearly all weight and relevance, and the items at which readers may stop, are in the last block, in the first, or
+    anywhere. Mutants: sums over the list without its last block; their moments merged without it; a block that gets
+    nothing back from the proxies; heavy items of each block in the places of the first; those at which readers may stop
+    not counted."""
     rng = np.random.default_rng(1)
     scores = np.sort(2.5 * rng.normal(size=40_000))
     gains = 31.0 * (rng.random(scores.size) < 0.3) * (scores > 2.0)
+    stop = 0.4 * (np.arange(scores.size) >= scores.size - 40) * stops
     for options in ({"hessian": True}, {"hessian": True, "rtol": 1e-3}, {"rtol": 1e-9}):
         options |= {"offsets": [0, scores.size], "n_threads": n_threads}
-        rising = np.atleast_2d(plr.pl_rank_exact(scores, gains, plr.dcg_weights(20), **options))
-        falling = plr.pl_rank_exact(scores[::-1], gains[::-1], plr.dcg_weights(20), **options)
-        for entries, turned in zip(rising, np.atleast_2d(falling), strict=True):
-            assert np.linalg.norm(entries - turned[::-1]) <= 1e-9 * np.linalg.norm(entries)
+        rising = np.atleast_2d(plr.pl_rank_exact(scores, gains, plr.dcg_weights(20), stop=stop, **options))
+        for order in (np.arange(scores.size)[::-1], rng.permutation(scores.size)):
+            moved = plr.pl_rank_exact(scores[order], gains[order], plr.dcg_weights(20), stop=stop[order], **options)
+            for entries, turned in zip(rising, np.atleast_2d(moved), strict=True):
+                assert np.linalg.norm(entries[order] - turned) <= 1e-9 * np.linalg.norm(entries)
 
 
 @pytest.mark.parametrize("n_threads", [1, 2])
