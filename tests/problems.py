@@ -3,6 +3,8 @@
 Each maker draws from a generator of its own, seeded by its arguments: tests may be run in any order and alone.
 """
 
+import itertools
+
 import numpy as np
 
 import plrank_fast as plr
@@ -52,6 +54,11 @@ def features(n_queries=30, seed=0, noise=0.5):
     X = rng.normal(size=(sizes.sum(), 4))
     y = np.clip(np.rint(X[:, 0] - X[:, 1] + noise * rng.normal(size=sizes.sum())), 0, 3).astype(int)
     return X, y, np.repeat(rng.permutation(n_queries), sizes)
+
+
+def every_prefix(n_docs, cutoff):
+    """All rankings of so many ranks."""
+    return np.array(list(itertools.permutations(range(n_docs), cutoff)), dtype=np.int32).reshape(-1, cutoff)
 
 
 REGIMES = ["equal", "std 1", "std 3", "std 10", "dominant", "clusters", "uniform", "light tail"]

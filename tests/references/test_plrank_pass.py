@@ -33,23 +33,39 @@ def absolute_terms(scores, relevance, rank_weights, rankings):
     return terms.mean(axis=0)
 
 
-def held_against_plain(scores, relevance, rank_weights, n_samples):
-    """The estimate with rankings drawn and with the same ones given, both as the plain one has it; the rankings."""
-    fast = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples)
-    plain = estimate("pl_rank_3 plain", scores, relevance, rank_weights, n_samples)
-    rankings = plr.sample_rankings(scores, n_samples, rank_weights.size, rng=3)
-    bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
-    assert (np.abs(fast - plain) <= bound).all()
-    given = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples, rankings=rankings)
-    assert (np.abs(given - plain) <= bound).all()
-    return fast, given, rankings
+def held_against_plain(scores, relevance, rank_weights, n_samples=1, sampler="auto", rankings=None):
+    """The estimate from drawn rankings, or else given ones: as the plain estimator has it, to 1e-12 of the sum of the
+    absolute terms. Those that are drawn are given too."""
+    problem, results = (scores, relevance, rank_weights), []
+    if rankings is None:
+        rankings = plr.sample_rankings(scores, n_samples, rank_weights.size, rng=3, sampler=sampler)
+        results = [estimate("pl_rank_3", *problem, n_samples, sampler)]
+    n_samples = len(rankings)
+    results.append(estimate("pl_rank_3", *problem, n_samples, rankings=rankings))
+    plain = estimate("pl_rank_3 plain", *problem, n_samples, rankings=rankings)
+    bound = 1e-12 * absolute_terms(*problem, rankings)
+    assert all((np.abs(result - plain) <= bound).all() for result in results)
+    return results[0]
+
+
+def held_in_batches(scores, relevance, rank_weights, n_samples):
+    """As above; beside a longer list, which sums its items in another way in the same memory, the bits are the same."""
+    n_docs, longer, options = scores.size, 4500, {"n_samples": n_samples, "rng": 3}
+    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, offsets=[0, n_docs], **options)  # leaves its numbers behind
+    alone = held_against_plain(scores, relevance, rank_weights, n_samples)
+    for n_threads in (1, 2):
+        batch = plr.pl_rank_3(
+            np.append(scores, np.zeros(longer)), np.append(relevance, np.ones(longer)), rank_weights,
+            offsets=[0, n_docs, n_docs + longer], n_threads=n_threads, **options,
+        )  # fmt: skip
+        np.testing.assert_array_equal(batch[:n_docs], alone)
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 3.0, 6.0, 12.0])
 @pytest.mark.parametrize(("n_docs", "cutoff"), SIZES)
 @pytest.mark.parametrize("kind", ["dcg", "negative", "last rank", "rare relevance"])
 def test_as_exact_as_one_by_one(kind, n_docs, cutoff, spread):
-    """1e-12 of the sum of absolute terms. Mutants: no check of the amplification; unused lanes that are counted."""
+    """Mutants: no check of the amplification; unused lanes that are counted; sums flushed twice."""
     rng = np.random.default_rng(n_docs + cutoff)
     scores = spread * rng.normal(size=n_docs)
     relevance = 2.0 ** rng.integers(0, 5, n_docs) - 1.0
@@ -61,23 +77,7 @@ def test_as_exact_as_one_by_one(kind, n_docs, cutoff, spread):
     if kind == "rare relevance":
         relevance *= rng.random(n_docs) < 0.1
     for n_samples, sampler in [(100, "auto"), (1000, "network"), (37, "introselect")]:
-        fast = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples, sampler)
-        plain = estimate("pl_rank_3 plain", scores, relevance, rank_weights, n_samples, sampler)
-        rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=3, sampler=sampler)
-        bound = 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)
-        assert (np.abs(fast - plain) <= bound).all()
-        given = estimate("pl_rank_3", scores, relevance, rank_weights, n_samples, rankings=rankings)
-        assert (np.abs(given - plain) <= bound).all()
-
-
-@pytest.mark.parametrize("n_samples", [1, 2, 8, 9, 16, 17, 128, 129, 500])
-def test_groups_that_are_not_full(n_samples):
-    """Mutant: sums flushed twice."""
-    scores, relevance = np.random.default_rng(1).normal(size=(2, 40))
-    relevance = np.abs(relevance)
-    fast = estimate("pl_rank_3", scores, relevance, plr.dcg_weights(10), n_samples)
-    plain = estimate("pl_rank_3 plain", scores, relevance, plr.dcg_weights(10), n_samples)
-    np.testing.assert_allclose(fast, plain, rtol=0, atol=1e-13 * np.abs(plain).max() * 10)
+        held_against_plain(scores, relevance, rank_weights, n_samples, sampler)
 
 
 @pytest.mark.parametrize("kind", [0.0, 1.0, 3.0, 6.0, "nearly all is placed"])
@@ -97,15 +97,7 @@ def test_few_of_many_items(n_docs, cutoff, n_samples, kind):
     relevance, rank_weights = 2.0 ** rng.integers(0, 5, n_docs) - 1.0, plr.dcg_weights(cutoff)
     if kind == "nearly all is placed":  # less than a thousandth is left, which all minus placed would make inexact
         scores[rng.permutation(n_docs)[:cutoff]] += np.log(1e4 * n_docs)
-    options = {"offsets": [0, n_docs], "n_samples": n_samples, "rng": 4}
-    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, **options)  # leaves other numbers in memory
-    fast, _, _ = held_against_plain(scores, relevance, rank_weights, n_samples)
-    for n_threads in (1, 2):
-        batch = plr.pl_rank_3(
-            np.append(scores, scores[:9]), np.append(relevance, relevance[:9]), rank_weights,
-            offsets=[0, n_docs, n_docs + 9], n_samples=n_samples, rng=3, n_threads=n_threads,
-        )  # fmt: skip
-        np.testing.assert_array_equal(batch[:n_docs], fast)
+    held_in_batches(scores, relevance, rank_weights, n_samples)
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -123,11 +115,7 @@ def test_one_ranking_leaves_next_to_nothing(n_light):
     scores = np.append([0.0, 0.0], np.full(n_light, np.log(1e-4 / n_light)))
     rankings = np.array(9 * [[0, 7, 9]] + [[0, 1, 5]], dtype=np.int32)
     relevance, rank_weights = np.arange(n_light + 2.0), np.array([0.9, 0.8, 0.7])
-    fast, plain = (
-        estimate(name, scores, relevance, rank_weights, 10, rankings=rankings)
-        for name in ("pl_rank_3", "pl_rank_3 plain")
-    )
-    assert (np.abs(fast - plain) <= 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)).all()
+    held_against_plain(scores, relevance, rank_weights, rankings=rankings)
 
 
 def test_a_last_rank_of_little_weight_hides_what_cancelled():
@@ -135,12 +123,7 @@ def test_a_last_rank_of_little_weight_hides_what_cancelled():
     for marks of two ranks. Mutant: a difference that cancelled is used all the same."""
     scores = np.append([0.0, np.log(1e-7)], np.full(398, np.log(1e-11)))
     relevance, rank_weights = np.append([1.0, 1.0], np.full(398, 2.0)), np.array([1.0, 2e-4])
-    rankings = np.array([[0, 1]], dtype=np.int32)
-    fast, plain = (
-        estimate(name, scores, relevance, rank_weights, 1, rankings=rankings)
-        for name in ("pl_rank_3", "pl_rank_3 plain")
-    )
-    assert (np.abs(fast - plain) <= 1e-12 * absolute_terms(scores, relevance, rank_weights, rankings)).all()
+    held_against_plain(scores, relevance, rank_weights, rankings=np.array([[0, 1]]))
 
 
 @pytest.mark.parametrize("n_samples", [1, 4, 5, 8, 9, 16, 17, 37, 300])
@@ -157,15 +140,7 @@ def test_items_that_are_not_placed(n_docs, cutoff, n_samples, spread):
     rng = np.random.default_rng(n_docs + cutoff)
     scores = spread * rng.uniform(-1.0, 1.0, n_docs)
     relevance, rank_weights = rng.normal(size=n_docs), plr.dcg_weights(cutoff)
-    plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, n_samples=n_samples, rng=4)  # leaves other numbers in memory
-    fast, _, _ = held_against_plain(scores, relevance, rank_weights, n_samples)
-    longer = 4500  # which sums its items in another way, in the same memory
-    for n_threads in (1, 2):
-        batch = plr.pl_rank_3(
-            np.append(scores, np.zeros(longer)), np.append(relevance, np.ones(longer)), rank_weights,
-            offsets=[0, n_docs, n_docs + longer], n_samples=n_samples, rng=3, n_threads=n_threads,
-        )  # fmt: skip
-        np.testing.assert_array_equal(batch[:n_docs], fast)
+    held_in_batches(scores, relevance, rank_weights, n_samples)
 
 
 @pytest.mark.parametrize("spread", [290.0, 320.0, 590.0])
@@ -175,12 +150,7 @@ def test_complete_rankings_of_wide_spreads(spread, n_samples):
     scores = np.linspace(0.0, spread, 12)
     relevance = np.arange(12.0) % 3
     rankings = np.tile(np.arange(11, -1, -1), (n_samples, 1))
-    fast, plain = (
-        estimate(variant, scores, relevance, plr.dcg_weights(12), n_samples, rankings=rankings)
-        for variant in ("pl_rank_3", "pl_rank_3 plain")
-    )
-    bound = absolute_terms(scores, relevance, plr.dcg_weights(12), rankings)
-    assert (np.abs(fast - plain) <= 1e-12 * bound).all()
+    held_against_plain(scores, relevance, plr.dcg_weights(12), rankings=rankings)
 
 
 @pytest.mark.parametrize(
