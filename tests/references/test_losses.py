@@ -121,7 +121,7 @@ def test_finite_differences(name):
 
 @pytest.mark.parametrize("loss", [losses.list_mle, losses.lambda_rank, losses.lambda_loss, losses.soft_rank])
 def test_cutoff(loss):
-    """Of no rank, of more than there are documents, and by default: NDCG@10, or all of ListMLE. Mutants: the ranks of
+    """No rank, more than there are documents, and the default: NDCG@10, or all ranks of ListMLE. Mutants: the ranks of
     the longest list; another number of them."""
     scores, labels = labelled(30, 1.0)
     assert all((part == 0.0).all() for part in loss(scores, labels, cutoff=0))

@@ -49,7 +49,7 @@ def held_against_plain(scores, relevance, rank_weights, n_samples=1, sampler="au
 
 
 def held_in_batches(scores, relevance, rank_weights, n_samples):
-    """As above; beside a longer list, which sums its items in another way in the same memory, the bits are the same."""
+    """`held_against_plain`; a longer list beside it, summed in another way in the same memory, changes no bit."""
     n_docs, longer, options = scores.size, 4500, {"n_samples": n_samples, "rng": 3}
     plr.pl_rank_3(-scores, relevance + 1e6, rank_weights, offsets=[0, n_docs], **options)  # leaves its numbers behind
     alone = held_against_plain(scores, relevance, rank_weights, n_samples)
