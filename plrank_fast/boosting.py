@@ -404,12 +404,15 @@ class RankingMetric(Workers):
         labels_, offsets_, weights_ = _checked(labels, offsets, weights, scores_, self.n_threads)
         metric = _of_labels(self, labels_, offsets_)
         with threads_of(self._library):
-            factor = _factor_of_values(metric, offsets_, self.n_threads)
+            validation.limited_gains(
+                metric.relevance, "the gain of labels", offsets_, self.metric == "ndcg", self.n_threads
+            )
             if self.expected:
                 reached = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
+                factor = _factor_of_values(metric, offsets_, self.n_threads)
+                values = np.where(factor > 0.0, reached * factor, self.empty)
             else:
-                reached = metric.of_ranking(scores_, offsets_, self.n_threads)
-        values = np.where(factor > 0.0, reached * factor, self.empty)
+                values = metric.of_ranking(scores_, offsets_, self.n_threads, self.empty)
         value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty
 
@@ -440,7 +443,7 @@ def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offset
     cutoff = DEFAULT_CUTOFF if of.cutoff is None else of.cutoff
     return labelled_metric(
         of.metric, labels, offsets, cutoff=cutoff, rank_weights=of.rank_weights, max_label=of.max_label,
-        gain=lambda labels: relevance_of(labels, of.gain, of.n_threads),
+        gain=lambda labels: relevance_of(labels, of.gain, of.n_threads), n_threads=of.n_threads,
     )  # fmt: skip
 
 
@@ -463,7 +466,7 @@ def _factor_of_queries(metric: LabelledMetric, offsets: IntArray, by_ideal: bool
         counted = relevance == 0.0 if metric.name == "success" else np.ones(relevance.size, dtype=np.bool_)
         n_counted = np.zeros(filled.size)
         n_counted[filled] = np.add.reduceat(counted, starts, dtype=np.float64) if starts.size else 0.0
-        counts &= n_counted >= metric.cutoff + (metric.name == "precision")
+        counts &= n_counted >= metric.rank_weights.size + (metric.name == "precision")
     factors = counts.astype(np.float64)
     return metric.over_ideal(factors, offsets, n_threads) if by_ideal else factors
 
@@ -473,9 +476,7 @@ def _factor_of_values(metric: LabelledMetric, offsets: IntArray, n_threads: int 
 
     It is 0 for queries without documents and, but for DCG, without relevant ones.
     """
-    by_ideal = metric.name == "ndcg"
-    validation.limited_gains(metric.relevance, "the gain of labels", offsets, by_ideal, n_threads)
-    if by_ideal:
+    if metric.name == "ndcg":
         return metric.over_ideal(1.0, offsets, n_threads)
     filled = np.diff(offsets) > 0
     factors = filled.astype(np.float64)

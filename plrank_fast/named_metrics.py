@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT
-from plrank_fast.metrics import dcg, ideal_dcg
+from plrank_fast.metrics import ideal_dcg
 from plrank_fast.probabilities import expected_average_precision, expected_metric
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, precision_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, MetricName
@@ -50,7 +50,7 @@ class LabelledMetric(NamedTuple):
     relevance: FloatArray
     rank_weights: FloatArray
     stop: FloatArray | None
-    cutoff: int
+    cutoff: int | None
     factors: FloatArray | float = 1.0  # they multiply documents' gradients where relevance does not hold them
 
     def times(self, factors: FloatArray) -> LabelledMetric:
@@ -68,12 +68,19 @@ class LabelledMetric(NamedTuple):
         ideal = ideal_dcg(self.relevance, self.rank_weights, offsets=offsets, n_threads=n_threads)
         return np.divide(values, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
 
-    def of_ranking(self, scores: FloatArray, offsets: IntArray, n_threads: int | None = None) -> FloatArray:
-        """Compute the metric of each query's ranking by descending score."""
-        if self.name in SUMS_OVER_RANKS:
-            return dcg(scores, self.relevance, self.rank_weights, offsets=offsets, n_threads=n_threads)
-        name = OF_RANKING[self.name]
-        return _metrics.metric(name, scores, self.relevance, self.cutoff, offsets, n_threads)
+    def of_ranking(
+        self, scores: FloatArray, offsets: IntArray, n_threads: int | None = None, empty: float = 0.0
+    ) -> FloatArray:
+        """Compute the metric of each query's ranking by descending score, for NDCG as a share of the ideal.
+
+        ``empty`` is the value of a query without documents and, but for DCG, of one without relevant documents.
+        """
+        if self.name not in WITH_GAINS:
+            name = OF_RANKING.get(self.name, self.name)
+            return _metrics.metric(name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
+        return _metrics.dcg(
+            scores, self.relevance, self.rank_weights, None, offsets, "index", n_threads, self.name, empty=empty
+        )
 
     def expected(self, scores: FloatArray, **options: Any) -> FloatArray:
         """Compute the expectation of each query; the options are those of `expected_metric`."""
@@ -129,6 +136,7 @@ def labelled_metric(
     rank_weights: ArrayLike | None = None,
     max_label: float | None = None,
     name: str = "labels",
+    n_threads: int | None = 1,
 ) -> LabelledMetric:
     """Return a metric of labels, which are an argument called ``name``; cutoff None stands for all ranks."""
     n_ranks = validation.ranks_that_count(cutoff, validation.longest_list(offsets))
@@ -140,10 +148,10 @@ def labelled_metric(
             theta = theta[0] if len(theta) == 1 else theta
         else:
             theta = dcg_weights_of_lists(cutoff, offsets)
-        return LabelledMetric(metric, relevance, theta, stop, n_ranks)
+        return LabelledMetric(metric, relevance, theta, stop, cutoff)
     if metric == "err":
-        gains, divisor = satisfaction(labels, max_label, name)
-        relevance = gains / divisor
+        relevance, divisor = satisfaction(labels, max_label, name, n_threads)
+        relevance /= divisor
     else:
         relevance = (labels > 0.0).astype(np.float64)
     if metric in ("mrr", "success", "err"):
@@ -154,4 +162,4 @@ def labelled_metric(
     elif metric == "precision":
         lengths = np.diff(offsets)[:, np.newaxis]
         theta = np.broadcast_to(1.0 / np.maximum(lengths, 1), (lengths.size, n_ranks))
-    return LabelledMetric(metric, relevance, theta, stop, n_ranks)
+    return LabelledMetric(metric, relevance, theta, stop, cutoff)

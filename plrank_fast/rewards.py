@@ -15,38 +15,43 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
-from plrank_fast.rank_weights import dcg_weights
-from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
+from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 
-class RankingReward:
-    """Reward of rankings that depends on one row of numbers per document.
+class AlphaNDCG:
+    """The reward that ``alpha_ndcg`` makes: call it with rankings.
 
     Parameters
     ----------
-    of_documents : ndarray, shape (n_docs, n_numbers)
-        The numbers of each document.
+    subtopics : array_like, shape (n_docs, n_subtopics)
+        Relevance of each document to each subtopic, at least 0; 1 and 0 in judgements.
+    alpha : float
+        Discount of redundancy, from 0, where it does no harm, to below 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    worth : callable
-        Maps these numbers rank by rank, (n_queries, n, K, n_numbers), 0 past the end of a ranking, to the rewards,
-        (n_queries, n).
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
     """
 
     @validation.hinted
     def __init__(
-        self, of_documents: FloatArray, offsets: ArrayLike | None, worth: Callable[[FloatArray], FloatArray]
+        self, subtopics: ArrayLike, alpha: float = 0.5, offsets: ArrayLike | None = None, n_threads: int | None = None
     ) -> None:
-        self.of_documents = of_documents
-        self.offsets = validation.query_offsets(offsets, len(of_documents), shown=True)
+        self.subtopics = validation.real_array(subtopics, "subtopics", ndim=(2,))
+        validation.within(self.subtopics.reshape(-1), "subtopics", 0.0, np.inf)
+        self.alpha = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
+        self.offsets = validation.query_offsets(offsets, len(self.subtopics), shown=True)
+        validation.within_limits(self.subtopics, "subtopics", self.offsets)
+        self.n_threads = validation.threads(n_threads)
         self.batch = offsets is not None
-        self.worth = worth
+        self._ideals: dict[int, FloatArray] = {}
 
     def __repr__(self) -> str:
         """Return a text with the numbers of documents and queries."""
-        return f"RankingReward(n_docs={len(self.of_documents)}, n_queries={self.offsets.size - 1})"
+        return f"AlphaNDCG(n_docs={len(self.subtopics)}, n_queries={self.offsets.size - 1}, alpha={self.alpha})"
 
     def __call__(self, rankings: ArrayLike) -> FloatArray:
         """Compute the rewards of rankings.
@@ -60,17 +65,17 @@ class RankingReward:
         -------
         ndarray, shape (n,), or (n_queries, n) with ``offsets``
         """
-        checked = validation.given_rankings(rankings, self.offsets, None, batch=self.batch, prefixes=True)
-        placed = checked >= 0
-        placed &= np.arange(checked.shape[2]) < np.diff(self.offsets)[:, np.newaxis, np.newaxis]
-        documents = np.where(placed, self.offsets[:-1, np.newaxis, np.newaxis] + checked, -1)
-        rows = np.concatenate([self.of_documents, np.zeros((1, self.of_documents.shape[1]))])  # -1 finds the last one
-        result = self.worth(rows[documents])
+        checked = validation.given_rankings(rankings, self.offsets, None, self.batch, True, self.n_threads)
+        ideal = self._ideals.get(checked.shape[2], np.full(self.offsets.size - 1, np.nan))
+        result = _metrics.alpha_ndcg(self.subtopics, self.offsets, 1.0 - self.alpha, checked, ideal, self.n_threads)
+        self._ideals[checked.shape[2]] = ideal
         return result if self.batch else result[0]
 
 
 @validation.hinted
-def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None) -> RankingReward:
+def alpha_ndcg(
+    subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike | None = None, n_threads: int | None = None
+) -> AlphaNDCG:
     """Make a reward for diversity: normalised DCG in which a subtopic that was seen m times counts (1 - alpha)**m.
 
     The ideal ranking used for normalisation takes the best document at each rank in turn, which is customary; the true
@@ -84,13 +89,17 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
         Discount of redundancy, from 0, where it does no harm, to below 1.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    n_threads : int, optional
+        None or -1: all available processors; -2: all but one.
 
     Returns
     -------
-    RankingReward
+    AlphaNDCG
 
     Notes
     -----
+    The rewards of N rankings cost O(N K) for each subtopic, and the ideal O(D K), once for each K.
+
     Source: Clarke et al., "Novelty and diversity in information retrieval evaluation", SIGIR 2008.
 
     Examples
@@ -99,39 +108,7 @@ def alpha_ndcg(subtopics: ArrayLike, *, alpha: float = 0.5, offsets: ArrayLike |
     >>> rewards.alpha_ndcg([[1, 0], [1, 0], [0, 1]])([[0, 2], [0, 1]]).round(3)
     array([1.   , 0.807])
     """
-    judged = validation.real_array(subtopics, "subtopics", ndim=(2,))
-    validation.within(judged.reshape(-1), "subtopics", 0.0, np.inf)
-    alpha = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
-    starts = validation.query_offsets(offsets, len(judged), shown=True)
-    validation.within_limits(judged, "subtopics", starts)
-    ideals: dict[int, FloatArray] = {}
-
-    def worth(values: FloatArray) -> FloatArray:
-        n_ranks = values.shape[2]
-        if n_ranks not in ideals:
-            ideals[n_ranks] = _ideal_of_greedy_choice(judged, alpha, starts, n_ranks)
-        ideal = ideals[n_ranks][:, np.newaxis]
-        times_seen: FloatArray = np.cumsum(values > 0.0, axis=2) - (values > 0.0)
-        of_ranks = (values * (1.0 - alpha) ** times_seen).sum(axis=3)
-        dcg = (of_ranks * dcg_weights(n_ranks)).sum(axis=2)
-        return np.divide(dcg, ideal, out=np.zeros_like(dcg), where=ideal > 0.0)
-
-    return RankingReward(judged, offsets, worth)
-
-
-def _ideal_of_greedy_choice(judged: FloatArray, alpha: float, offsets: IntArray, n_ranks: int) -> FloatArray:
-    """Compute the DCG of the ranking that takes, at each rank, the document with the largest gain there."""
-    weights, ideal = dcg_weights(n_ranks), np.zeros(offsets.size - 1)
-    for query in range(offsets.size - 1):
-        left = judged[offsets[query] : offsets[query + 1]].copy()
-        counts = np.ones(judged.shape[1])
-        for weight in weights[: len(left)]:
-            worth = left @ counts
-            best = int(worth.argmax())
-            ideal[query] += weight * worth[best]
-            counts = np.where(left[best] > 0.0, counts * (1.0 - alpha), counts)
-            left[best] = 0.0
-    return ideal
+    return AlphaNDCG(subtopics, alpha, offsets, n_threads)
 
 
 @validation.hinted

@@ -281,8 +281,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         labels = checks.column_or_1d(validation.unmasked(y, "y"))
         of_labels = self._of_labels(labels, order, offsets, self.metric == "ndcg")
         values = of_labels.of_ranking(scores[order], offsets, self.n_threads)
-        if self.metric == "ndcg":
-            values = of_labels.over_ideal(values, offsets, self.n_threads)
         return float(values @ _query_shares(sample_weight, order, offsets))
 
     def _of_labels(self, y: ArrayLike, order: IntArray, offsets: IntArray, normalize: bool) -> LabelledMetric:

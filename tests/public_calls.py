@@ -185,18 +185,15 @@ def item_propensities(scores, relevance, rank_weights, first_query, **batch):
     return off_policy.item_propensities(scores, off_policy.position_bias(rank_weights.shape[-1]), **batch)
 
 
-def rewarded(make):
+def expected_alpha_ndcg(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
     """Value and gradient of a reward of rankings."""
-
-    def call(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
-        reward = make(relevance, offsets)
-        drawn = {"n_samples": 20, "rng": 5, "offsets": offsets, "n_threads": n_threads}
-        cutoff = rank_weights.shape[-1]
-        value, error = rewards.expected_reward(scores, reward, cutoff=cutoff, **drawn)
-        gradient = plr.policy_gradient(scores, reward=reward, cutoff=cutoff, baseline=True, **drawn)
-        return np.asarray(value), np.asarray(error), gradient
-
-    return call
+    subtopics = (relevance[:, np.newaxis] > np.arange(3)) * 1.0
+    reward = rewards.alpha_ndcg(subtopics, offsets=offsets, n_threads=n_threads)
+    drawn = {"n_samples": 20, "rng": 5, "offsets": offsets, "n_threads": n_threads}
+    cutoff = rank_weights.shape[-1]
+    value, error = rewards.expected_reward(scores, reward, cutoff=cutoff, **drawn)
+    gradient = plr.policy_gradient(scores, reward=reward, cutoff=cutoff, baseline=True, **drawn)
+    return np.asarray(value), np.asarray(error), gradient
 
 
 def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
@@ -254,9 +251,7 @@ OTHERS = {
     "normalised loss": normalised_loss,
     "item_propensities": item_propensities,
     "ranking_propensities": ranking_propensities,
-    "expected_reward alpha_ndcg": rewarded(
-        lambda labels, offsets: rewards.alpha_ndcg((labels[:, np.newaxis] > np.arange(3)) * 1.0, offsets=offsets)
-    ),
+    "expected_reward alpha_ndcg": expected_alpha_ndcg,
 }  # fmt: skip
 
 

@@ -54,7 +54,8 @@ def truth(metric, scores=SCORES, cutoff=3):
 def test_objective_and_metric_of_trees(metric, cutoff):
     """Values, and gradients with weights of queries.
 
-    Mutants: labels for gains; 1 / k or no weight of a rank; no stop; K of the longest list; AP without the factors; no
+    Mutants: ``empty`` for lists without relevant documents in DCG, and wherever a metric is 0;
+    labels for gains; 1 / k or no weight of a rank; no stop; K of the longest list; AP without the factors; no
     test of all rankings being equally good, which trains on rounding.
     """
     options = {"metric": metric, "cutoff": cutoff, **scale(metric)}
@@ -66,6 +67,11 @@ def test_objective_and_metric_of_trees(metric, cutoff):
         for first, last in itertools.pairwise(OFFSETS)
     ]
     assert RankingMetric(**options).evaluate(SCORES, LABELS, OFFSETS) == pytest.approx(np.mean(of_ranking), abs=1e-12)
+    n_empty = 1 if metric == "dcg" else 2
+    for whole, of_policy in ((np.mean(of_ranking), False), (values.mean(), True)):
+        with_empty = RankingMetric(**options, empty=7.0, expected=of_policy, rtol=1e-9)
+        assert with_empty.evaluate(SCORES, LABELS, OFFSETS) == pytest.approx(whole + 7.0 * n_empty / 6, abs=1e-8)
+    assert RankingMetric(metric=metric, cutoff=1, empty=7.0).evaluate([1.0, 0.0], [0, 1]) == 0.0
     weights = np.arange(1.0, 7.0)
     ascent *= np.repeat(weights, LENGTHS)
     objective = BoostingObjective(**options, rtol=1e-9, shrinkage=1.0, method="exact")

@@ -25,6 +25,50 @@ def test_alpha_ndcg_by_hand():
         reward([[0, 4]])
 
 
+def greedily_chosen(judged, alpha, n_ranks):
+    """The document of the largest gain at each rank, and the sum of gains over the logarithm of the rank."""
+    left, ranking, total = np.ones(judged.shape[1]), [], 0.0
+    for k in range(min(n_ranks, len(judged))):
+        worth = np.where(np.isin(np.arange(len(judged)), ranking), -1.0, judged @ left)
+        ranking.append(int(worth.argmax()))
+        total += worth.max() / np.log2(k + 2)
+        left = left * np.where(judged[ranking[-1]] > 0, 1 - alpha, 1.0)
+    return ranking, total
+
+
+def test_alpha_ndcg_of_a_batch(on_team):
+    """Against the formula, for lists shorter and longer than the rankings, on any number of threads.
+
+    Mutants: a document chosen twice; the last of equal documents; the ideal of another number of ranks; topics counted
+    on to the next ranking; entries past the end of a short list read.
+    """
+    rng = np.random.default_rng(0)
+    offsets = np.cumsum([0, 0, 3, 1, 40, 12])
+    judged = rng.integers(0, 3, size=(56, 4)) * rng.integers(0, 2, size=(56, 4)) * 1.0
+    for n_ranks in (1, 5, 20):
+        rankings = plr.sample_rankings(rng.normal(size=56), 7, n_ranks, offsets=offsets, rng=0)
+        expected = np.zeros((5, 7))
+        for q in range(5):
+            documents = judged[offsets[q] : offsets[q + 1]]
+            best, ideal = greedily_chosen(documents, 0.3, n_ranks)
+            rankings[q, 0, : len(best)] = best
+            for i in range(7):
+                placed = documents[rankings[q, i][: len(best)]]
+                seen = np.cumsum(placed > 0, axis=0) - (placed > 0)
+                worth = (placed * 0.7**seen).sum(axis=1) / np.log2(np.arange(len(placed)) + 2)
+                expected[q, i] = worth.sum() / ideal if ideal > 0 else 0.0
+        for n_threads in (1, 3):
+
+            def share(n_threads, rankings=rankings):
+                reward = rewards.alpha_ndcg(judged, alpha=0.3, offsets=offsets, n_threads=n_threads)
+                reward(rankings[..., :1])
+                return reward(rankings)
+
+            got = on_team(n_threads, share)
+            np.testing.assert_allclose(got, expected, rtol=1e-14)
+            assert set(got[:, 0]) <= {0.0, 1.0}
+
+
 REWARDS = {
     "a function": lambda rankings: np.sin(np.asarray(rankings) @ np.arange(1.0, np.shape(rankings)[-1] + 1.0)),
     "alpha_ndcg": rewards.alpha_ndcg(np.random.default_rng(0).random((5, 3)) < 0.5),

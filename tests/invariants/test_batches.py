@@ -170,7 +170,7 @@ def test_every_function_of_batches_is_here():
         for function in functions
         if inspect.isroutine(function)
     }
-    called = {name.split()[0] for name in [*BATCHES, *OTHERS]}
+    called = {word for name in [*BATCHES, *OTHERS] for word in name.split()}
     assert {name for name, of_it in parameters.items() if "n_threads" in of_it} - {"train"} <= called
     # rewards, logs and fits are about all queries together
     together = {name for module in (off_policy, rewards) for name in vars(module)} | OTHERS.keys()

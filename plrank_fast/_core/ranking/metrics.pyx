@@ -2,8 +2,9 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, ldexp, log, log1p
+from libc.math cimport INFINITY, isnan, ldexp, log, log1p
 from libc.stdint cimport uintptr_t
+from libc.string cimport memset
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
@@ -19,6 +20,7 @@ from plrank_fast._core.runtime.arguments cimport (
     checked_threads,
     chosen,
     copy_column,
+    empty as new_array,
     plain,
     threads_of_pass,
     validation,
@@ -146,7 +148,7 @@ cdef struct Ranked:
     intp_t cutoff
     intp_t wanted                # ranks to read: more than the cutoff only if fewer items were retrieved
     double parameter
-    double empty                 # the value of a query without relevant items
+    double empty                 # the value of a query without relevant items among these
 
 ctypedef double (*ranked_metric)(const Ranked *query) noexcept nogil
 
@@ -163,12 +165,11 @@ cdef intp_t n_found(const Ranked *query) noexcept nogil:
     return found
 
 
-cdef double share_of_relevant(const Ranked *query, double found) noexcept nogil:
-    """Return ``found`` over the number of relevant items."""
+cdef intp_t n_relevant(const Query *query) noexcept nogil:
     cdef intp_t d, there_are = 0
-    for d in range(query.of.n_items):
-        there_are += query.of.relevance[d] > 0.0
-    return found / there_are if there_are > 0 else query.empty
+    for d in range(query.n_items):
+        there_are += query.relevance[d] > 0.0
+    return there_are
 
 
 cdef double precision(const Ranked *query) noexcept nogil:
@@ -176,7 +177,8 @@ cdef double precision(const Ranked *query) noexcept nogil:
 
 
 cdef double recall(const Ranked *query) noexcept nogil:
-    return share_of_relevant(query, n_found(query))
+    cdef double found = n_found(query)
+    return found / n_relevant(&query.of) if found > 0.0 else 0.0
 
 
 cdef double average_precision(const Ranked *query) noexcept nogil:
@@ -186,7 +188,7 @@ cdef double average_precision(const Ranked *query) noexcept nogil:
         if is_relevant(query, k):
             found += 1
             total += found / <double>(k + 1)
-    return share_of_relevant(query, total)
+    return total / n_relevant(&query.of) if found > 0 else 0.0
 
 
 cdef double reciprocal_rank(const Ranked *query) noexcept nogil:
@@ -278,6 +280,70 @@ cdef dict METRICS = {
     "average_relevance_position": <uintptr_t>average_relevance_position,
 }
 
+
+cdef struct Judgements:
+    const double *of_documents   # (n_docs, n_topics) of a batch or a query
+    intp_t n_topics
+    double kept                  # share of a topic that is left after each document about it
+    const double *discounts
+
+
+cdef inline double gain_left(const Judgements *judged, intp_t item, const double *left) noexcept nogil:
+    """Return the gain of a document to whom so much of each topic is ``left``."""
+    cdef const double *document = judged.of_documents + item * judged.n_topics
+    cdef double gain = 0.0
+    cdef intp_t t
+    for t in range(judged.n_topics):
+        gain += document[t] * left[t]
+    return gain
+
+
+cdef inline double see(const Judgements *judged, intp_t item, double *left) noexcept nogil:
+    """Return the gain of a document, which leaves less of its topics to the next."""
+    cdef double gain = gain_left(judged, item, left)
+    cdef intp_t t
+    for t in range(judged.n_topics):
+        if judged.of_documents[item * judged.n_topics + t] > 0.0:
+            left[t] *= judged.kept
+    return gain
+
+
+cdef double alpha_dcg_of_ranking(
+    const Judgements *judged, const int32_t *ranking, intp_t n_ranks, double *left
+) noexcept nogil:
+    cdef double total = 0.0
+    cdef intp_t k, t
+    for t in range(judged.n_topics):
+        left[t] = 1.0
+    for k in range(n_ranks):
+        if ranking[k] < 0:
+            break
+        total += judged.discounts[k] * see(judged, ranking[k], left)
+    return total
+
+
+cdef double greedy_alpha_dcg(
+    const Judgements *judged, intp_t n_items, intp_t n_ranks, double *left, char *chosen
+) noexcept nogil:
+    """Return the alpha-DCG of the ranking that takes the document of the largest gain at each rank."""
+    cdef intp_t best, d, k, t
+    cdef double gain, largest, total = 0.0
+    for t in range(judged.n_topics):
+        left[t] = 1.0
+    memset(chosen, 0, n_items)
+    for k in range(n_ranks):
+        best, largest = -1, 0.0
+        for d in range(n_items):
+            gain = gain_left(judged, d, left)
+            if gain > largest and not chosen[d]:
+                best, largest = d, gain
+        if best < 0:
+            break
+        chosen[best] = True
+        total += judged.discounts[k] * see(judged, best, left)
+    return total
+
+
 cdef double LEAST_WEIGHT = 1e-290  # the weights of all other items, each at most 1, may be divided by it
 
 
@@ -327,8 +393,9 @@ cdef struct MetricCall:
     ranked_metric metric        # or NULL
     intp_t cutoff               # negative: all documents of each query that were retrieved
     double parameter
-    double empty
-    double *out
+    double empty                # the value of an empty query
+    bint empty_unless_relevant  # and of one without relevant items
+    double *out                 # or NULL without a metric
     double *ideal               # DCG of the best ranking, or NULL
     bint shares                 # ``out`` is the share of the ideal, or ``empty`` if that is 0
 
@@ -354,28 +421,24 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
         wanted = call.cutoff if call.cutoff >= 0 else retrieved
         ranked = Ranked(query, items, min(wanted, retrieved), wanted, call.parameter, call.empty)
         rank_query(query.scores, query.n_items, ranked.cutoff, keys, items)
-        call.out[q] = call.metric(&ranked)
+        call.out[q] = call.metric(&ranked) if query.n_items > 0 else call.empty
+        if call.out[q] == 0.0 and call.empty != 0.0 and call.empty_unless_relevant and n_relevant(&query) == 0:
+            call.out[q] = call.empty
     if call.ideal != NULL:
         call.ideal[q] = ideal_dcg_of_query(&query, query.cutoff, keys, weights, items)
         if call.shares:
             call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else call.empty
 
 
-cdef object run_metric(MetricCall *call, CheckedBatch checked, object n_threads, double ns_per_item):
-    """Return the metric of each query, (n_queries,), or ``empty`` for an empty query."""
+cdef int run_metric(MetricCall *call, CheckedBatch checked, object n_threads, double ns_per_item) except -1:
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
-    cdef intp_t q
-    values = zeros(checked.n_queries)
     call.queries = checked.queries
-    call.out = <double *>data_of(values)
-    for q in range(checked.n_queries):
-        call.out[q] = call.empty
     batch.call = call
     batch.query = metric_in_batch
+    batch.fewest_items = 0
     batch.workspace = ranking_workspace(checked.longest) + checked.longest * sizeof(double)
     batch.ns_per_item = ns_per_item
-    run_batch(&batch, n_threads)
-    return values
+    return run_batch(&batch, n_threads)
 
 
 cdef struct ModeCall:
@@ -396,6 +459,30 @@ cdef void mode_in_batch(const void *call_, intp_t q, char *workspace) noexcept n
     rank_query(scores, n_items, retrieved, keys, items)
     for k in range(call.n_ranks):
         ranking[k] = items[k] if k < retrieved else -1
+
+
+cdef struct DiversityCall:
+    Judgements judged
+    const int64_t *offsets
+    const int32_t *rankings     # (n_queries, n_rankings, n_ranks)
+    intp_t n_rankings, n_ranks
+    double *ideal               # (n_queries,), alpha-DCG of the ranking that is chosen greedily, NaN if not yet known
+    double *out                 # (n_queries, n_rankings), shares of it
+
+
+cdef void alpha_ndcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const DiversityCall *call = <const DiversityCall *>call_
+    cdef Judgements judged = call.judged
+    cdef intp_t n_items = call.offsets[q + 1] - call.offsets[q], n_ranks = min(call.n_ranks, n_items), i
+    cdef double *left = <double *>workspace
+    judged.of_documents += call.offsets[q] * judged.n_topics
+    if isnan(call.ideal[q]):
+        call.ideal[q] = greedy_alpha_dcg(&judged, n_items, n_ranks, left, <char *>(left + judged.n_topics))
+    for i in range(q * call.n_rankings, (q + 1) * call.n_rankings):
+        call.out[i] = 0.0
+        if call.ideal[q] > 0.0:
+            call.out[i] = alpha_dcg_of_ranking(
+                &judged, call.rankings + i * call.n_ranks, n_ranks, left) / call.ideal[q]
 
 
 cdef struct LogProbCall:
@@ -475,7 +562,7 @@ def gains_of_grades(labels, n_threads):
     grades.column.given = <const char *>plain(labels, &grades.column.kind, &n)
     if n < 1:
         return None
-    gains = np.empty(n)
+    gains = new_array(n)
     grades.column.copy = <double *>data_of(gains)
     run_ranges(gains_in_range, &grades, n, 1.0, threads_of_pass(n_threads, n))
     if grades.column.found & PLR_NO_WHOLE_GRADE:
@@ -520,12 +607,13 @@ def dcg(
 ):
     """Return the DCG of each query, the NDCG or the ideal DCG, whose names are "dcg", "ndcg" and "ideal_dcg".
 
-    The other arguments are those of the public functions.
+    ``empty`` is the value of an empty query and, for NDCG, of one whose ideal is 0. The other arguments are those of
+    the public functions.
     """
     cdef MetricCall call
     cdef CheckedBatch checked
     cdef bint over_all = False
-    cdef double of_empty = 0.0
+    cdef double of_no_query = 0.0
     given_weights = NOT_TAKEN if rank_weights is None else rank_weights
     if result == "ideal_dcg":
         checked = without_scores(relevance, given_weights, offsets, n_threads)
@@ -538,28 +626,29 @@ def dcg(
     checked.queries.n_ranks = min(checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
     call.cutoff = checked.queries.n_ranks
     call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
-    call.parameter = call.empty = 0.0
-    call.shares = False
+    call.parameter = 0.0
     n_threads = checked_threads(n_threads)
-    call.ideal = NULL
+    call.out = call.ideal = NULL
+    call.empty_unless_relevant = False
     if result != "dcg":
         over_all = chosen(normalize, "normalize", NORMALISATIONS)
-        of_empty = checked_real(empty, "empty", or_nan=True)
         require_an_ideal(checked, rank_weights)
-        ideal = zeros(checked.n_queries)
+        ideal = new_array(checked.n_queries)
         call.ideal = <double *>data_of(ideal)
-    if result == "ndcg" and not over_all:
-        call.shares = True
-        call.empty = of_empty
+    call.empty = checked_real(empty, "empty", or_nan=True)
+    if over_all:
+        of_no_query, call.empty = call.empty, 0.0
+    call.shares = result == "ndcg" and not over_all
     if result == "ideal_dcg":
         call.metric = NULL
-    values = run_metric(&call, checked, n_threads, ns_per_item=30.0 if result == "dcg" else 60.0)
-    if result == "dcg":
-        return values
+    else:
+        values = new_array(checked.n_queries)
+        call.out = <double *>data_of(values)
+    run_metric(&call, checked, n_threads, ns_per_item=30.0 if result == "dcg" else 60.0)
     if result == "ideal_dcg":
         return ideal
     if over_all:
-        return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_empty
+        return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_no_query
     return values
 
 
@@ -567,7 +656,10 @@ def metric(
     str metric, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=1.0,
     str name="relevance", bint not_negative=False
 ):
-    """Return a metric of the first ``cutoff`` documents of each query, by default all; ``empty`` for an empty query."""
+    """Return a metric of the first ``cutoff`` documents of each query, by default all.
+
+    ``empty`` is the value of a query without relevant documents.
+    """
     cdef MetricCall call
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, name, True, True)
     if not_negative and checked.found_in_relevance & PLR_NEGATIVE:
@@ -576,11 +668,15 @@ def metric(
     if cutoff is not None:
         call.cutoff = checked_cutoff(cutoff, 0)
     call.empty = checked_real(empty, "empty", or_nan=True)
+    call.empty_unless_relevant = True
     call.metric = <ranked_metric><uintptr_t>METRICS[metric]
     call.parameter = parameter
     call.ideal = NULL
     call.shares = False
-    return run_metric(&call, checked, checked_threads(n_threads), ns_per_item=50.0)
+    values = new_array(checked.n_queries)
+    call.out = <double *>data_of(values)
+    run_metric(&call, checked, checked_threads(n_threads), ns_per_item=50.0)
+    return values
 
 
 def modes(scores, offsets, intp_t n_ranks, n_threads):
@@ -598,6 +694,27 @@ def modes(scores, offsets, intp_t n_ranks, n_threads):
     batch.ns_per_item = 30.0
     run_batch(&batch, n_threads)
     return rankings
+
+
+def alpha_ndcg(judged, offsets, double kept, rankings, ideal, n_threads):
+    """Return the alpha-DCG of checked rankings as shares of the ideal, (n_queries, n_rankings), 0 where that is 0.
+
+    ``ideal``, (n_queries,), keeps what is computed for it: NaN stands for what is not known.
+    """
+    cdef DiversityCall call
+    cdef Batch batch = new_batch(<const int64_t *>read_only(offsets), ideal.size)
+    discounts, shares = discounts_of(rankings.shape[2]), np.empty(rankings.shape[:2])
+    call.judged = Judgements(<const double *>read_only(judged), judged.shape[1], kept, <double *>data_of(discounts))
+    call.offsets, call.rankings = batch.offsets, <const int32_t *>data_of(rankings)
+    call.n_rankings, call.n_ranks = rankings.shape[1], rankings.shape[2]
+    call.ideal, call.out = <double *>data_of(ideal), <double *>data_of(shares)
+    batch.call = &call
+    batch.query = alpha_ndcg_in_batch
+    batch.fewest_items = 0
+    batch.workspace = call.judged.n_topics * sizeof(double) + np.diff(offsets).max(initial=0)
+    batch.ns_per_item = 1.0 + call.n_rankings * call.judged.n_topics
+    run_batch(&batch, n_threads)
+    return shares
 
 
 def ranking_log_prob(scores, rankings, offsets, n_threads):

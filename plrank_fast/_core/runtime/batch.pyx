@@ -60,19 +60,22 @@ cdef Share share_of_round(const Batch *batch, intp_t start, double learnt, int n
     """
     cdef Share share = Share(start, 0.0, 0.0)
     cdef double budget = ROUND_NS * n_threads / learnt
-    cdef intp_t n_items, slot
+    cdef intp_t n_items, last = -1, slot
+    cdef double cost = 0.0
     cdef intp_t[64] lengths
     cdef double[64] costs
     memset(lengths, -1, sizeof(lengths))
     while share.stop < batch.n_queries and share.ns <= budget:
         n_items = items_of(batch, share.stop)
-        slot = n_items & 63
-        if lengths[slot] != n_items:
-            lengths[slot], costs[slot] = n_items, cost_of(batch, n_items)
-        if costs[slot] > budget and share.stop > start:
-            break
-        share.ns += costs[slot]
-        share.longest = max(share.longest, costs[slot])
+        if n_items != last:
+            last, slot = n_items, n_items & 63
+            if lengths[slot] != n_items:
+                lengths[slot], costs[slot] = n_items, cost_of(batch, n_items)
+            cost = costs[slot]
+            if cost > budget and share.stop > start:
+                break
+            share.longest = max(share.longest, cost)
+        share.ns += cost
         share.stop += 1
     return share
 
