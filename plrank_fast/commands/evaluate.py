@@ -6,7 +6,7 @@ import argparse
 from typing import Any
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
-from plrank_fast.commands.options import EMPTY, add_reading, caches, parameters_of, some_path
+from plrank_fast.commands.options import add_parameters, add_reading, some_path
 from plrank_fast.named_metrics import METRICS
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.model import MODEL, load_model, model_file
@@ -24,13 +24,10 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the folder of a run, or the {MODEL} in it")
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
     add_reading(parser)
-    parser.add_argument("--cutoff", type=int, metavar="K", help="compute NDCG@K (default: the cutoff of the training)")
     of_training = "the metric beside NDCG (default: that of the training)"
     parser.add_argument("--metric", choices=METRICS, help=of_training)
-    empty = f"{parameters_of(TrainingConfig).get('empty')} The default is that of the training."
-    parser.add_argument("--empty", help=empty, **EMPTY)
+    add_parameters(parser, TrainingConfig, ("cutoff", "empty"), "that of the training")
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
-    parser.add_argument("--json", type=some_path, metavar="FILE", help="write the metrics to this file")
     parser.add_argument(
         "--scores", type=some_path, metavar="FILE", help="write one score per document to this file, in their order"
     )
@@ -43,15 +40,11 @@ def evaluate(arguments: argparse.Namespace) -> int:
         count(arguments.cutoff, "cutoff", 1)
     threads(arguments.n_threads)
     arguments.model = model_file(arguments.model)
-    refuse_overwriting(
-        [arguments.model, *arguments.file],
-        cache=caches(arguments.cache),
-        json=[arguments.json] if arguments.json else [],
-        scores=[arguments.scores] if arguments.scores else [],
-    )
+    if arguments.scores:
+        refuse_overwriting([arguments.model, *arguments.file], scores=[arguments.scores])
 
     from plrank_fast.training.evaluation import evaluate_scores
-    from plrank_fast.training.results import empty_queries, metrics_table, queries_without_relevant, write_json
+    from plrank_fast.training.results import empty_queries, metrics_table, queries_without_relevant
     from plrank_fast.training.sources import load_files
 
     model = load_model(arguments.model)
@@ -74,12 +67,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     )  # fmt: skip
     print(f"{data.n_queries} queries, {data.n_docs} documents")
     print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], config, cutoff))
-    without_relevant = queries_without_relevant(data)
-    print(empty_queries(empty, [(data.name, without_relevant, data.n_queries)]))
-    if arguments.json:
-        content = {"model": arguments.model, "files": arguments.file, "cutoff": cutoff, "metrics": metrics}
-        content |= {"empty": empty, "without_relevant": without_relevant}
-        write_json(arguments.json, {**content, "queries": data.n_queries, "documents": data.n_docs})
+    print(empty_queries(empty, [(data.name, queries_without_relevant(data), data.n_queries)]))
     if arguments.scores:
         write_atomically(arguments.scores, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
     return 0

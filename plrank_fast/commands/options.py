@@ -6,12 +6,11 @@ import argparse
 import inspect
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import fields
 from functools import partial
-from pathlib import Path
-from typing import Any
+from typing import Any, get_args, get_type_hints
 
-from plrank_fast.data.letor_cache import SUFFIX
-from plrank_fast.training.config import DROP
+from plrank_fast.training.config import names_of
 
 
 def parameters_of(kind: type) -> dict[str, str]:
@@ -19,6 +18,30 @@ def parameters_of(kind: type) -> dict[str, str]:
     listed = inspect.cleandoc(kind.__doc__ or "").partition("----------\n")[2].partition("\n\n")[0]
     entries = re.findall(r"^(\w+) : .*\n((?: .*\n?)+)", listed, re.MULTILINE)
     return {name: " ".join(text.replace("`", "").split()) for name, text in entries}
+
+
+def add_parameters(group: Any, kind: type[Any], names: Collection[str] = (), default: str = "") -> None:
+    """Add options for fields of a dataclass, by default all but flags, with the help that its docstring gives."""
+    described, hints = parameters_of(kind), get_type_hints(kind)
+    for field in fields(kind):
+        name, hint = field.name, hints[field.name]
+        if name in names or not (names or hint is bool):
+            own = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
+            text = described.get(name, "") + (f" The default is {default or own}." if own not in ("", None) else "")
+            group.add_argument("--" + name.replace("_", "-"), help=text, **option_of(hint))
+
+
+def option_of(hint: Any) -> dict[str, Any]:
+    """Return the option that reads a value of this type."""
+    kinds, names = get_args(hint) or (hint,), names_of(hint)
+    if str in kinds:
+        return {"nargs": "+", "type": some_path, "metavar": "FILE"}
+    if ... in kinds:
+        return {"nargs": "*", "type": int, "metavar": "N"}
+    number = next((kind for kind in (int, float) if kind in kinds), None)
+    if number is None:
+        return {"choices": names}
+    return {"type": partial(number_or, names, number) if names else number, "metavar": "|".join(("N", *names))}
 
 
 def some_path(text: str) -> str:
@@ -48,11 +71,6 @@ def add_reading(parser: Any) -> None:
     )
 
 
-def caches(folder: str | None) -> list[Path]:
-    """List the caches that may be replaced in a folder."""
-    return [] if folder is None else list(Path(folder).glob("*" + SUFFIX))
-
-
 def number_or(words: Sequence[str], kind: type[float], text: str) -> float | str:
     """Parse a number, or one of these words."""
     try:
@@ -60,6 +78,3 @@ def number_or(words: Sequence[str], kind: type[float], text: str) -> float | str
     except ValueError:
         expected = f"{'a number' if kind is float else 'a whole number'} or {' or '.join(map(repr, words))}"
         raise argparse.ArgumentTypeError(f"must be {expected}, got {text!r}") from None
-
-
-EMPTY: dict[str, Any] = {"type": partial(number_or, (DROP,), float), "metavar": "VALUE|drop"}

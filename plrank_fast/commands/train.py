@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import argparse
+import json
 import shlex
-import time
 from contextlib import ExitStack, nullcontext
 from dataclasses import fields
 from functools import partial
@@ -12,20 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import locked_folder, refuse_overwriting
+from plrank_fast._shared.files import locked_folder, refuse_overwriting, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
+from plrank_fast._shared.pictures import png_of
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.commands.options import EMPTY, add_reading, caches, number_or, parameters_of, some_path
-from plrank_fast.data import PROFILES, RankingData
-from plrank_fast.training.config import (
-    CHOICES,
-    DEFAULT_EPOCHS,
-    PRESETS,
-    SCHEDULES,
-    TrainingConfig,
-    describe_preset,
-    with_tuples,
-)
+from plrank_fast.commands.options import add_parameters, add_reading, some_path
+from plrank_fast.training.config import DEFAULT_EPOCHS, PRESETS, TrainingConfig, describe_preset, with_tuples
 from plrank_fast.training.model import MODEL
 from plrank_fast.training.sources import Source
 from plrank_fast.validation import threads
@@ -33,34 +25,6 @@ from plrank_fast.validation import threads
 DEFAULT_OUTPUT = "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
 LIMITS, RUN_SETTINGS = ("epochs", "minutes"), ("patience", "n_threads", "checkpoint_seconds")
-PATIENT_SECONDS = 2.0  # the loading of data is shown after this time
-
-
-FILES = {"nargs": "+", "type": some_path, "metavar": "FILE"}
-NUMBER = {"type": int, "metavar": "N"}
-DATA: dict[str, dict[str, Any]] = {
-    **{"train": FILES, "vali": FILES, "test": FILES, "profile": {"choices": list(PROFILES)}},
-    **{"queries": NUMBER, "features": NUMBER, "data_seed": NUMBER},
-}
-SETTINGS: dict[str, dict[str, Any]] = {
-    **{name: {"choices": choices} for name, choices in CHOICES.items()},
-    "samples": {"type": partial(number_or, SCHEDULES, int), "metavar": "N|dynamic|sigir22"},
-    "empty": EMPTY,
-    "hidden": {"nargs": "*", "type": int, "metavar": "UNITS"},
-    "learning_rate": {"type": float, "metavar": "RATE"},
-    "max_label": {"type": float, "metavar": "GRADE"},
-    **{"cutoff": NUMBER, "batch_queries": NUMBER, "seed": NUMBER},
-}
-
-
-def add_parameters(group: Any, kind: type[Any], options: dict[str, dict[str, Any]]) -> None:
-    """Add options for parameters of a dataclass, with the help that its docstring gives and its defaults."""
-    described = parameters_of(kind)
-    for field in fields(kind):
-        if field.name in options:
-            default = " ".join(map(str, field.default)) if isinstance(field.default, tuple) else field.default
-            text = described.get(field.name, "") + (f" The default is {default}." if default not in ("", None) else "")
-            group.add_argument("--" + field.name.replace("_", "-"), help=text, **options[field.name])
 
 
 def add_train(commands: Any) -> None:
@@ -75,10 +39,10 @@ def add_train(commands: Any) -> None:
         allow_abbrev=False,
     )
     data = parser.add_argument_group("data (files or a profile)")
-    add_parameters(data, Source, DATA)
+    add_parameters(data, Source)
     add_reading(data)
     settings = parser.add_argument_group("settings, which determine the result")
-    add_parameters(settings, TrainingConfig, SETTINGS)
+    add_parameters(settings, TrainingConfig)
     as_they_are = {"dest": "normalize_features", "action": "store_false"}
     settings.add_argument("--no-normalize", help="leave features as they are", **as_they_are)
     run = parser.add_argument_group("run")
@@ -86,7 +50,8 @@ def add_train(commands: Any) -> None:
         "--epochs", type=int, metavar="N", help=f"epochs in all (default {DEFAULT_EPOCHS}, or no limit with --minutes)"
     )
     run.add_argument("--minutes", type=float, metavar="M", help="stop after this time, including time before a resume")
-    run.add_argument("--patience", help="stop after this number of epochs without a better one", **NUMBER)
+    patience = "stop after this number of epochs without a better one"
+    run.add_argument("--patience", type=int, metavar="N", help=patience)
     run.add_argument("--output", type=some_path, metavar="FOLDER", help=f"output folder (default {DEFAULT_OUTPUT})")
     run.add_argument("--overwrite", action="store_true", help="replace an earlier run in the folder")
     resume = "continue the run in this folder; its settings hold"
@@ -115,13 +80,6 @@ def train(arguments: argparse.Namespace) -> int:
             arguments.parser.prog = f"{program} (rank {ranks.rank} of {ranks.count})"  # errors show it
         given.setdefault("n_threads", ranks.n_threads)
         quiet = "quiet" in given or not ranks.first
-        begun = time.perf_counter()
-
-        def show_data(name: str, data: RankingData) -> None:
-            if not quiet and time.perf_counter() - begun > PATIENT_SECONDS:
-                print(f"{name}: {data.n_queries} queries, {data.n_docs} documents", flush=True)
-
-        given["observer"] = show_data
         run = (_resumed_run if "resume" in given else _new_run)(given, until_reported, ranks)
         if run.method != run.config.method and not quiet:
             print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
@@ -147,7 +105,7 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
     folder = Path(given.setdefault("output", DEFAULT_OUTPUT))
 
     cache = given.get("cache")
-    _refuse_overwriting_data(source, cache, output=folder)
+    _refuse_overwriting_data(source, output=folder)
 
     def occupy() -> None:
         until_reported.enter_context(locked_folder(folder))
@@ -163,7 +121,7 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
     if ranks.first and exists:
         occupy()
     with ranks.one_before_others() if cache else nullcontext():
-        splits = source.load(normalize=config.normalize_features, cache=cache, observer=given["observer"])
+        splits = source.load(normalize=config.normalize_features, cache=cache)
     limits = _pick(given, *LIMITS) or {"epochs": DEFAULT_EPOCHS}
     run = TrainingRun(config, source, splits, folder, **limits, **_pick(given, *RUN_SETTINGS), ranks=ranks)
     if ranks.first and not exists:
@@ -181,9 +139,9 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
             raise ValueError(f"{name} does not go with --resume, which continues in its own folder")
     if ranks.first and (folder / CHECKPOINT).exists():
         until_reported.enter_context(locked_folder(folder))
-    run = TrainingRun.resume(folder, **_pick(given, "cache", "observer", *LIMITS, *RUN_SETTINGS), ranks=ranks)
+    run = TrainingRun.resume(folder, **_pick(given, "cache", *LIMITS, *RUN_SETTINGS), ranks=ranks)
     assert run.source is not None
-    _refuse_overwriting_data(run.source, given.get("cache"), resume=folder)
+    _refuse_overwriting_data(run.source, resume=folder)
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):
@@ -191,12 +149,11 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
     return run
 
 
-def _refuse_overwriting_data(source: Source, cache: str | None, **folder: Path) -> None:
+def _refuse_overwriting_data(source: Source, **folder: Path) -> None:
     from plrank_fast.training.trainer import CHECKPOINT
 
     ((name, place),) = folder.items()
-    written = [place / file for file in (CHECKPOINT, MODEL, RESULTS, PICTURE)]
-    refuse_overwriting(source.paths, cache=caches(cache), **{name: written})
+    refuse_overwriting(source.paths, **{name: [place / file for file in (CHECKPOINT, MODEL, RESULTS, PICTURE)]})
 
 
 def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:
@@ -209,14 +166,13 @@ def _settings(kind: type[Any], given: dict[str, Any]) -> dict[str, Any]:
 
 
 def _report(run: Any, results: dict[str, Any], program: str) -> None:
-    from plrank_fast.training.results import draw_learning_curve, results_table, write_json
+    from plrank_fast.training.results import results_table
 
-    run.best_model().save(run.folder / MODEL)
-    write_json(run.folder / RESULTS, results)
-    draw_learning_curve(run.folder / PICTURE, results)
-    print()
-    print(results_table(results))
-    print()
+    model = run.best_model()
+    model.save(run.folder / MODEL)
+    write_atomically(run.folder / RESULTS, (json.dumps(results, indent=2, allow_nan=False) + "\n").encode())
+    write_atomically(run.folder / PICTURE, png_of(model.plot(), dpi=120))
+    print(f"\n{results_table(results, run.config)}\n")
     for what, name in (("learning curve", PICTURE), ("results", RESULTS), ("model", MODEL)):
         print(f"{what + ':':16}{run.folder / name}")
     if run.batch:

@@ -11,23 +11,16 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any, Literal, get_args, get_type_hints
 
 from plrank_fast._methods.registry import AUTO
-from plrank_fast.named_metrics import METRICS, TITLES, check_metric, checked_scale
-from plrank_fast.training.gradient_methods import AVAILABLE, LOSSES
-from plrank_fast.validation import choice, count, flag, of_type, real, shown
+from plrank_fast.named_metrics import TITLES, check_metric, checked_scale
+from plrank_fast.training.gradient_methods import LOSSES
+from plrank_fast.validation import LossName, Method, MetricName, choice, count, flag, of_type, real, shown
 
-OPTIMIZERS = ("sgd", "adam")
-INITIALIZATIONS = ("pytorch", "glorot")
-DATASET = "dataset"
-NORMALIZATIONS = ("query", DATASET)
-DCG, DISPARITY = "dcg", "disparity"
-OBJECTIVES = (*NORMALIZATIONS, DCG, DISPARITY)
-SCHEDULES = ("dynamic", "sigir22")
+DATASET, DCG, DISPARITY, DROP = "dataset", "dcg", "disparity", "drop"
 DEFAULT_EPOCHS = 100  # a run without limits has so many
 DYNAMIC_START, DYNAMIC_GROWTH, DYNAMIC_EPOCHS, DYNAMIC_LIMIT = 10, 90, 40, 1000
-DROP = "drop"
 # Weights are float32; the first step of Adam multiplies the rate by ten.
 HIGHEST_LEARNING_RATE = {"sgd": 3e38, "adam": 3e37}
 
@@ -45,14 +38,6 @@ PRESETS: dict[str, dict[str, Any]] = {
         "learning_rate": 0.001,
         "batch_queries": 256,
     },
-}
-CHOICES = {
-    "preset": tuple(PRESETS),
-    "method": AVAILABLE,
-    "metric": METRICS,
-    "objective": OBJECTIVES,
-    "initialization": INITIALIZATIONS,
-    "optimizer": OPTIMIZERS,
 }
 PRESET_TITLES = {
     "default": "settings that learn well on small and large sets",
@@ -110,34 +95,33 @@ class TrainingConfig:
         Seed of the initial weights, the order of the queries, and the sampled rankings.
     """
 
-    preset: str = "default"
-    method: str = "auto"
-    metric: str = "ndcg"
+    preset: Literal["default", "sigir22"] = "default"
+    method: Method | LossName = "auto"
+    metric: MetricName = "ndcg"
     cutoff: int = 10
     max_label: float | None = None
     samples: int | Literal["dynamic", "sigir22"] = "dynamic"
-    objective: str = "query"
+    objective: Literal["query", "dataset", "dcg", "disparity"] = "query"
     empty: float | Literal["drop"] = 0.0
     normalize_features: bool = True
     hidden: tuple[int, ...] = (32, 32)
-    initialization: str = "pytorch"
-    optimizer: str = "adam"
+    initialization: Literal["pytorch", "glorot"] = "pytorch"
+    optimizer: Literal["sgd", "adam"] = "adam"
     learning_rate: float = 0.003
     batch_queries: int = 32
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, allowed in CHOICES.items():
-            choice(getattr(self, name), name, allowed)
+        for name, hint in get_type_hints(TrainingConfig).items():
+            if (names := names_of(hint)) and name not in ("samples", "empty"):
+                choice(getattr(self, name), name, names)
         if self.objective == DISPARITY and self.method in LOSSES:
             raise ValueError(f"objective {DISPARITY} needs a method that estimates gradients, got {self.method!r}")
         estimator = AUTO if self.method in LOSSES else self.method
         check_metric(self.metric, method=estimator, max_label=checked_scale(self.max_label))
         if self.metric != "ndcg" and self.objective != "query":
             raise ValueError(f"objective must be 'query' with metric={self.metric!r}, got {self.objective!r}")
-        if isinstance(self.samples, str):
-            choice(self.samples, "samples", SCHEDULES)
-        else:
+        if self.samples not in ("dynamic", "sigir22"):
             count(self.samples, "samples", 1)
         if self.empty != DROP:
             real(self.empty, "empty")
@@ -198,6 +182,12 @@ class TrainingConfig:
         preset = TrainingConfig.from_preset(self.preset)
         names = (field.name for field in fields(self) if getattr(self, field.name) != getattr(preset, field.name))
         return {name: getattr(self, name) for name in names}
+
+
+def names_of(hint: Any) -> tuple[str, ...]:
+    """Return the names that a setting of this type can have."""
+    parts = (name for part in get_args(hint) for name in get_args(part) or (part,))
+    return tuple(name for name in parts if isinstance(name, str))
 
 
 def with_tuples(values: Mapping[str, Any]) -> dict[str, Any]:

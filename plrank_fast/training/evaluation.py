@@ -36,28 +36,26 @@ def evaluate_scores(
     ``expected_...`` are the means over the queries of another metric by its name. ``empty`` is the value of a query
     without relevant documents in the means over queries; "drop" leaves such queries out.
     """
-    relevance = plr.gains(labels)
-    rank_weights = plr.dcg_weights(min(cutoff, int(np.diff(offsets).max(initial=0))))
-    ideal = plr.ideal_dcg(relevance, rank_weights, offsets=offsets)
+    ndcg = labelled_metric("ndcg", labels, offsets, cutoff=cutoff, gain=plr.gains)
+    ideal = plr.ideal_dcg(ndcg.relevance, ndcg.rank_weights, offsets=offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
-    expected = plr.expected_metric(scores, relevance, rank_weights, offsets=offsets, n_threads=n_threads)
-    actual = plr.dcg(scores, relevance, rank_weights, offsets=offsets)
     answered, missing = ideal > 0, np.nan if empty == "drop" else empty
     metrics: Metrics = {}
-    for prefix, values in (("ndcg", actual), ("expected_ndcg", expected)):
-        shares = np.divide(values, ideal, out=np.full(ideal.shape, missing), where=answered)
-        metrics[f"{prefix}_query"] = float(np.nanmean(shares))
-        metrics[f"{prefix}_dataset"] = float(values.sum() / ideal.sum())
-    if metric != "ndcg":
-        named = labelled_metric(metric, labels, offsets, cutoff=cutoff, gain=plr.gains, max_label=max_label)
-        for name, values in (
-            (metric, named.of_ranking(scores, offsets, n_threads)),
-            (f"expected_{metric}", named.expected(scores, offsets=offsets, n_threads=n_threads)),
+    others = [metric] if metric != "ndcg" else []
+    for name in ("ndcg", *others):
+        named = labelled_metric(name, labels, offsets, cutoff=cutoff, gain=plr.gains, max_label=max_label)
+        for prefix, values in (
+            ("", named.of_ranking(scores, offsets, n_threads)),
+            ("expected_", named.expected(scores, offsets=offsets, n_threads=n_threads)),
         ):
-            metrics[name] = float(np.nanmean(np.where(answered, values, missing)))
+            if name == "ndcg":
+                metrics[f"{prefix}ndcg_dataset"] = float(values.sum() / ideal.sum())
+                values = values / np.where(answered, ideal, 1.0)
+            key = f"{prefix}ndcg_query" if name == "ndcg" else prefix + name
+            metrics[key] = float(np.nanmean(np.where(answered, values, missing)))
     if with_disparity:
-        exposure = plr.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
-        merit = relevance / np.repeat(np.where(answered, ideal, 1.0), np.diff(offsets))
+        exposure = plr.exposure(scores, ndcg.rank_weights, offsets=offsets, n_threads=n_threads)
+        merit = ndcg.relevance / np.repeat(np.where(answered, ideal, 1.0), np.diff(offsets))
         metrics["disparity"] = float(fairness.disparity(exposure, merit, offsets=offsets)[0].mean())
     return metrics

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 import numpy.typing as npt
 
 from plrank_fast import losses
 from plrank_fast._methods import registry
-from plrank_fast._methods.registry import ESTIMATORS, METHODS
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric
+from plrank_fast.validation import LossName
 
-LOSSES = tuple(name for name in losses.__all__ if name != "exposure_matching")  # that one takes no labels
-AVAILABLE = (*METHODS, *LOSSES)
+LOSSES = get_args(LossName)
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; list_mle takes the likelihood of all ranks
 WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a model would learn the file's order
 

@@ -1,9 +1,7 @@
-"""Results of a run: the table on the screen, the results file, and the picture of quality by epoch."""
+"""Results of a run: the progress and the table on the screen, and the results file."""
 
 from __future__ import annotations
 
-import json
-import os
 import platform
 import textwrap
 from collections.abc import Mapping
@@ -14,36 +12,23 @@ import numpy as np
 
 from plrank_fast import __version__
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import write_atomically
-from plrank_fast._shared.pictures import png_of
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import TITLES
-from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset, with_tuples
+from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.learning_curve import learning_curve
 from plrank_fast.training.network import ScoringNetwork
-from plrank_fast.training.trainer import ACTIVITIES, TrainingRun
+from plrank_fast.training.trainer import TrainingRun
 
 PROGRESS = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
 SPLIT_TITLES = {"vali": "validation", "test": "test"}
 
 
 def show_progress(bar: Any, run: TrainingRun) -> None:
-    """Show the progress of the run on the bar, and the latest metrics on the validation data."""
-    latest = run.progress.history[-1]
-    shown = f"NDCG@{run.config.cutoff} {latest['ndcg_query']:.4f}"
-    if run.config.metric != "ndcg":
-        metric = run.config.metric
-        shown = f"{TITLES[metric]}@{run.config.cutoff} {latest[metric]:.4f}"
-        shown += f", expected {latest[f'expected_{metric}']:.4f}"
-    elif run.config.objective == DISPARITY:
-        shown += f", disparity {latest[DISPARITY]:.3g}"
-    elif run.config.normalization == DATASET:
-        shown += f", dataset NDCG {latest['expected_ndcg_dataset']:.4f}"
-    else:
-        shown += f", expected {latest['expected_ndcg_query']:.4f}"
+    """Show the progress of the run on the bar, and the latest NDCG and objective on the validation data."""
+    latest, config = run.progress.history[-1], run.config
+    shown = {f"NDCG@{config.cutoff}": latest["ndcg_query"], config.quality_name: latest[config.chosen_by]}
     bar.set_description_str(f"epoch {run.progress.epoch}", refresh=False)
-    bar.set_postfix_str(shown, refresh=False)
+    bar.set_postfix_str(", ".join(f"{name} {value:.4g}" for name, value in shown.items()), refresh=False)
     bar.update(run.share_done - bar.n)
 
 
@@ -63,7 +48,6 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         for name, part in held_out.items():
             metrics[name][state] = run.evaluate(part)
     values = [run.config.quality(metrics) for metrics in history]
-    seconds = run.progress.seconds
     return {
         "config": asdict(run.config),
         "source": asdict(run.source) if run.source else None,
@@ -74,7 +58,6 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "still_improving": len(values) > 1 and values[-1] > max(values[:-1]),
         "metrics": metrics,
         "seconds": run.progress.total_seconds,
-        "seconds_by_activity": {**seconds, "other": run.progress.total_seconds - sum(seconds.values())},
         "method": run.method,
         "history": history,
         "environment": {
@@ -93,19 +76,14 @@ def _described(data: RankingData) -> dict[str, Any]:
     return {**counts, "without_relevant": queries_without_relevant(data), "name": data.name}
 
 
-def write_json(path: str | os.PathLike[str], content: Mapping[str, Any]) -> None:
-    """Write plain values as readable JSON, replacing an earlier file in one step."""
-    write_atomically(path, (json.dumps(content, indent=2, allow_nan=False) + "\n").encode())
-
-
-def results_table(results: Mapping[str, Any]) -> str:
-    """Format the outcome of a run, the result of `summarize`, in several lines."""
+def results_table(results: Mapping[str, Any], config: TrainingConfig) -> str:
+    """Format the outcome of a run of these settings, the result of `summarize`, in several lines."""
     rows = [
         (SPLIT_TITLES[split], f"best epoch ({results['best_epoch']})" if state == "trained" else state, metrics)
         for split, states in results["metrics"].items()
         for state, metrics in states.items()
     ]
-    data, config = results["data"], TrainingConfig(**with_tuples(results["config"]))
+    data = results["data"]
     train = data["train"]
     empty = [(SPLIT_TITLES[name], data[name]["without_relevant"], data[name]["queries"]) for name in results["metrics"]]
     best = "lowest" if config.objective == DISPARITY else "highest"
@@ -119,8 +97,6 @@ def results_table(results: Mapping[str, Any]) -> str:
         textwrap.fill(settings_line(config), 100, subsequent_indent="  "),
         f"the best epoch is that of the {best} {config.quality_name} on the validation data",
         *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
-        "",
-        time_table(results),
     ]
     return "\n".join(lines)
 
@@ -149,17 +125,6 @@ def _plain(value: object) -> str:
     return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
-def time_table(results: Mapping[str, Any]) -> str:
-    """Format the time of a run by activity; the rows add up to the whole."""
-    totals, epochs = results["seconds_by_activity"], results["epochs"]
-    names = {**ACTIVITIES, "other": "other"}
-    width = max(map(len, names.values()))
-    lines = [f"{'seconds':{width}}  {'in all':>9} {'an epoch':>9}"]
-    for name, seconds in [(names[what], totals[what]) for what in names] + [("all", results["seconds"])]:
-        lines.append(f"{name:{width}}  {seconds:9.2f} {seconds / max(1, epochs):9.4f}")
-    return "\n".join(lines)
-
-
 def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, cutoff: int) -> str:
     """Format metrics, one row for each (data, network): NDCG, and the objective if it is another one."""
     columns = {"ndcg_query": f"NDCG@{cutoff}", "expected_ndcg_query": "expected"}
@@ -180,10 +145,3 @@ def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, 
         ]
         lines.append(f"{first:{left}}  {second:{right}}  " + "  ".join(shown))
     return "\n".join(lines)
-
-
-def draw_learning_curve(path: str | os.PathLike[str], results: Mapping[str, Any]) -> None:
-    """Draw the learning curve into a PNG file, from the results of `summarize`."""
-    config = TrainingConfig(**with_tuples(results["config"]))
-    title = f"{results['method']}, {results['data']['train']['name']}"
-    write_atomically(path, png_of(learning_curve(results["history"], config, results["best_epoch"], title), dpi=120))

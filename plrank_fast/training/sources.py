@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -14,7 +14,6 @@ from plrank_fast.validation import ProfileName, Split, choice, count, flag
 
 PARTS: tuple[Split, ...] = ("train", "vali", "test")
 Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the same feature columns
-Observer = Callable[[str, RankingData], None]
 
 
 @dataclass(frozen=True)
@@ -69,13 +68,8 @@ class Source:
         """Return all files."""
         return self.train + self.vali + self.test
 
-    def load(
-        self, *, normalize: bool, cache: str | None = None, observer: Observer = lambda name, data: None
-    ) -> Splits:
-        """Read all splits, with `load_files`, or generate them; they may be normalised within each query.
-
-        ``observer`` is called with the name and the data of each split that is there.
-        """
+    def load(self, *, normalize: bool, cache: str | None = None) -> Splits:
+        """Read all splits, with `load_files`, or generate them; they may be normalised within each query."""
         splits: Splits = {}
         if self.profile is not None and cache is not None:
             raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
@@ -86,8 +80,6 @@ class Source:
                 splits[name] = normalize_queries(part) if normalize else part
             elif paths := getattr(self, name):
                 splits[name] = load_files(paths, normalize=normalize, string_qids=self.string_qids, cache=cache)
-            if name in splits:
-                observer(name, splits[name])
         n_features = max(part.n_features for part in splits.values())
         return {name: with_columns(part, n_features) for name, part in splits.items()}
 

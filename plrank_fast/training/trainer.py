@@ -36,10 +36,6 @@ from plrank_fast.validation import count, real
 
 CHECKPOINT = "checkpoint.plrank"
 CHECKPOINT_SECONDS = 10.0  # the most whole epochs that a kill loses take
-ACTIVITIES = {  # time is recorded by these; with their titles
-    **{"gradient": "sampling and gradient", "model": "network"},
-    **{"evaluation": "evaluation", "checkpoint": "checkpoints"},
-}
 # of float32: itself, its best value, its gradient and the two moments of Adam, three of them also at the last epoch end
 BYTES_OF_A_WEIGHT = 32
 ORDER, SAMPLING = range(2)  # keys of the random streams
@@ -52,13 +48,12 @@ Observer = Callable[["TrainingRun"], None]
 class Progress:
     """Progress of a run up to the end of an epoch, which with the weights is its whole state.
 
-    ``seconds`` are those of the run by activity, an epoch that was stopped included. ``history`` has the metrics on the
+    ``total_seconds`` are those of the run, an epoch that was stopped included. ``history`` has the metrics on the
     validation data, of the untrained network and after each epoch, so that an epoch's number is their index.
     """
 
     epoch: int = 0
     total_seconds: float = 0.0
-    seconds: dict[str, float] = field(default_factory=lambda: dict.fromkeys(ACTIVITIES, 0.0))
     history: list[Metrics] = field(default_factory=list)
     best_epoch: int = 0
 
@@ -127,15 +122,13 @@ class TrainingRun:
         epochs: int | None = None,
         minutes: float | None = None,
         cache: str | None = None,
-        observer: Callable[[str, RankingData], None] = lambda name, data: None,
         ranks: Ranks = ALONE,
         **settings: Any,
     ) -> TrainingRun:
         """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
-        The number of ranks may differ from the earlier run's. ``cache`` is a folder for parsed LETOR files, and
-        ``observer`` that of `Source.load`; the other arguments are those of the constructor. Data that have changed
-        since are refused.
+        The number of ranks may differ from the earlier run's. ``cache`` is a folder for parsed LETOR files; the other
+        arguments are those of the constructor. Data that have changed since are refused.
         """
         path = Path(folder) / CHECKPOINT
         header, arrays = read_archive(path, "checkpoint")
@@ -146,7 +139,7 @@ class TrainingRun:
         if epochs is None and minutes is None:
             epochs, minutes = header["epochs"], header["minutes"]
         with ranks.one_before_others() if cache else nullcontext():
-            splits = source.load(normalize=config.normalize_features, cache=cache, observer=observer)
+            splits = source.load(normalize=config.normalize_features, cache=cache)
         settings = {"patience": header["patience"], **settings}
         run = cls(config, source, splits, folder, epochs=epochs, minutes=minutes, ranks=ranks, **settings)
         for name in sorted(fingerprints.keys() | run._fingerprints.keys()):
@@ -226,7 +219,7 @@ class TrainingRun:
 
     def save(self) -> None:
         """Replace the checkpoint in one step by the state at the last epoch end."""
-        self._saved_at = started = time.perf_counter()
+        self._saved_at = time.perf_counter()
         if not self.ranks.first or self.folder is None:
             return
         header = {name: getattr(self, name) for name in ("epochs", "minutes", "patience")}
@@ -234,7 +227,6 @@ class TrainingRun:
         header |= {"fingerprints": self._fingerprints, "progress": vars(self.progress)}
         write_archive(self.folder / CHECKPOINT, "checkpoint", header, self._state)
         self._saved_at = time.perf_counter()
-        self.progress.seconds["checkpoint"] += self._saved_at - started
 
     def evaluate(self, data: RankingData) -> Metrics:
         """Evaluate the present network on one of the splits; all ranks must call this together, and share the work."""
@@ -293,8 +285,7 @@ class TrainingRun:
         return np.random.Generator(np.random.PCG64(key)).permutation(self.splits["train"].n_queries)
 
     def _step(self, order: npt.NDArray[np.int64]) -> None:
-        config, progress, train = self.config, self.progress, self.splits["train"]
-        started = time.perf_counter()
+        config, epoch, train = self.config, self.progress.epoch, self.splits["train"]
         first = self.batch * config.batch_queries
         rows, offsets = train.rows_of(order[first : first + config.batch_queries])
         share = self.ranks.share(offsets)
@@ -302,15 +293,12 @@ class TrainingRun:
         scores = self.network.scores_with_graph(train.features[rows])
         values = scores.detach().numpy().astype(np.float64)
         if not np.isfinite(values).all():
-            raise ValueError(
-                f"learning_rate {config.learning_rate} made training diverge in epoch {progress.epoch + 1}"
-            )
-        before = time.perf_counter()
+            raise ValueError(f"learning_rate {config.learning_rate} made training diverge in epoch {epoch + 1}")
         settings: dict[str, Any] = {
             "offsets": share.offsets,
             "first_query": share.first_query,
-            "n_samples": config.samples_in_step(progress.epoch, self.batch, train.n_queries),
-            "rng": self._key(SAMPLING, progress.epoch, self.batch),
+            "n_samples": config.samples_in_step(epoch, self.batch, train.n_queries),
+            "rng": self._key(SAMPLING, epoch, self.batch),
             "n_threads": self.n_threads,
         }
         metric = self._metric.of_documents(rows)
@@ -320,15 +308,11 @@ class TrainingRun:
             )[1]
         else:
             ascent = gradient(self.method, values, metric, labels=train.labels[rows], **settings)
-        after = time.perf_counter()
         self._optimizer.ascend(scores, ascent, self.ranks)
         self.batch += 1
-        progress.seconds["gradient"] += after - before
-        progress.seconds["model"] += time.perf_counter() - after + before - started
 
     def _end_epoch(self) -> None:
         """Evaluate the network, and keep the state."""
-        started = time.perf_counter()
         progress, quality = self.progress, self.config.quality
         metrics = self.evaluate(self.splits["vali"])
         is_best = not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch])
@@ -336,7 +320,6 @@ class TrainingRun:
             progress.best_epoch = progress.epoch
         progress.history.append(metrics)
         self._keep_state(is_best)
-        progress.seconds["evaluation"] += time.perf_counter() - started
 
     def _keep_state(self, is_best: bool) -> None:
         """Keep weights and optimizer, and the weights as the best ones by the metric that chooses the epoch."""

@@ -97,7 +97,7 @@ def letor(tmp_path):
         ("train --resume nowhere --overwrite", "--overwrite"),
         ("evaluate", "MODEL"),
         ("evaluate nowhere x", "MODEL"),
-        ("evaluate nowhere x --json ''", "--json"),
+        ("evaluate nowhere x --scores ''", "--scores"),
         ("evaluate nowhere x --cutoff 0", "--cutoff"),
         ("evaluate nowhere x --threads 0", "--threads"),
         ("bench --picture ''", "--picture"),
@@ -144,27 +144,22 @@ WAYS = {
 
 @pytest.mark.parametrize("way", WAYS)
 def test_no_command_writes_over_its_inputs(letor, tmp_path, error_of, monkeypatch, way):
-    """Nor over another of its outputs. Mutants: names compared and not files; hard links not seen; one of the commands,
-    options or files of an output folder not looked at; looked at when the work is done."""
-    run, cache, fold = tmp_path / "run", tmp_path / "cache", tmp_path / "fold"
+    """Mutants: names compared and not files; hard links not seen; one of the commands, options or files of an output
+    folder not looked at; looked at when the work is done."""
+    run, fold = tmp_path / "run", tmp_path / "fold"
     data = ["--train", letor, "--vali", letor]
-    done("train", *data, "--epochs", "0", "--quiet", "--output", run, "--cache", cache)
-    (cached,) = cache.iterdir()
+    done("train", *data, "--epochs", "0", "--quiet", "--output", run)
     fold.mkdir()
-    for copy in (tmp_path / "a", *(fold / f"{name}.txt" for name in ("train", "vali", "test"))):
-        copy.write_bytes(letor.read_bytes())
+    for name in ("train", "vali", "test"):
+        (fold / f"{name}.txt").write_bytes(letor.read_bytes())
     model, other = run / "model.plrank", tmp_path / "other"
     monkeypatch.setattr("plrank_fast._shared.archive.read_archive", None)
     monkeypatch.setattr("plrank_fast.data.letor._Rows.read", None)
     report = run / "report.html"
     cases = [
         ("--scores", letor, lambda same: ["evaluate", model, letor, "--scores", same]),
-        ("--json", letor, lambda same: ["evaluate", model, "x", letor, "--json", same]),
-        ("--json", model, lambda same: ["evaluate", model, letor, "--json", same]),
-        ("--cache", cached, lambda same: ["evaluate", model, same, "--cache", cache]),
-        ("--scores", tmp_path / "a", lambda same: ["evaluate", model, "x", "--json", tmp_path / "a", "--scores", same]),
+        ("--scores", model, lambda same: ["evaluate", model, letor, "--scores", same]),
         ("--output", run / "results.json", lambda same: ["train", *data, "--test", same, "--output", run]),
-        ("--cache", cached, lambda same: ["train", *data, "--test", same, "--output", tmp_path, "--cache", cache]),
     ]
     if "link" in way:
         WAYS[way](fold / "vali.txt", report)
@@ -226,8 +221,7 @@ def test_qids_of_any_text_and_their_cache(letor, tmp_path, capsys, error_of, mon
 def test_train_and_evaluate(letor, tmp_path, capsys, error_of):
     """Mutants: validation evaluated in place of test; table and results file disagree; scores in another order;
     features of the file not normalised as in training; ``--metric`` or its cutoff without effect."""
-    run, metrics_file, scores_file = tmp_path / "run", tmp_path / "metrics.json", tmp_path / "scores.txt"
-    test = tmp_path / "test.txt"
+    run, scores_file, test = tmp_path / "run", tmp_path / "scores.txt", tmp_path / "test.txt"
     test.write_text("".join(letor.read_text().splitlines(keepends=True)[:120]))
     files = ["--train", letor, "--vali", letor, "--test", test]
     done("train", *files, *shlex.split("--epochs 20 --learning-rate 0.05 --cutoff 5 --output"), run)
@@ -246,25 +240,23 @@ def test_train_and_evaluate(letor, tmp_path, capsys, error_of):
     assert str(run / "learning_curve.png") in out
 
     model = run / "model.plrank"
-    done("evaluate", model, test, "--json", metrics_file, "--scores", scores_file)
-    content, out = json.loads(metrics_file.read_text()), capsys.readouterr().out
-    assert content["documents"] == 120
-    assert content["metrics"] == pytest.approx(results["metrics"]["test"]["trained"], rel=1e-5)
+    done("evaluate", model, test, "--scores", scores_file)
+    out = capsys.readouterr().out
+    assert ", 120 documents" in out
     for metric in ("ndcg_query", "expected_ndcg_query"):
-        assert f"{content['metrics'][metric]:.4f}" in out
+        assert f"{results['metrics']['test']['trained'][metric]:.4f}" in out
     scores = np.array(scores_file.read_text().split(), dtype=float)
     labels = np.array([line.split()[0] for line in test.read_text().splitlines()], dtype=float)
     assert scores.shape == (120,)
     assert np.corrcoef(scores, labels)[0, 1] > 0.5
 
-    done("evaluate", model, test, "--json", metrics_file, *shlex.split("--metric mrr --cutoff 2"))
-    mrr, out = json.loads(metrics_file.read_text())["metrics"], capsys.readouterr().out
+    done("evaluate", model, test, *shlex.split("--metric mrr --cutoff 2"))
+    out = capsys.readouterr().out
     offsets = plr.offsets_from_qid([line.split()[1] for line in test.read_text().splitlines()])
-    assert mrr["mrr"] == pytest.approx(plr.reciprocal_rank(scores, labels, 2, offsets=offsets).mean(), rel=1e-12)
+    assert f"{plr.reciprocal_rank(scores, labels, 2, offsets=offsets).mean():.4f}" in out
     relevant, weights = (labels > 0) * 1.0, [1.0, 0.5]
     expected = plr.expected_metric(scores, relevant, weights, stop=relevant, offsets=offsets).mean()
-    assert mrr["expected_mrr"] == pytest.approx(expected, rel=1e-12)
-    assert f"{mrr['expected_mrr']:.4f}" in out
+    assert f"{expected:.4f}" in out
 
     for columns in (1, 5):
         (tmp_path / "other.txt").write_text(f"1 qid:1 {columns}:1\n")

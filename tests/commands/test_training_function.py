@@ -10,8 +10,9 @@ import pandas
 import pytest
 
 import plrank_fast as plr
-from plrank_fast.training.gradient_methods import AVAILABLE
+from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.train import Settings
+from plrank_fast.validation import LossName
 
 pytest.importorskip("torch")
 DATA = plr.data.generate("yahoo", 40, n_features=6)
@@ -38,7 +39,6 @@ def test_kinds_of_data():
 
 def test_the_command_gives_the_same_model(tmp_path):
     """Mutant: features that are not normalised, or not in single precision."""
-    from plrank_fast.training.config import TrainingConfig
     from plrank_fast.training.sources import Source
     from plrank_fast.training.trainer import TrainingRun
 
@@ -183,7 +183,7 @@ def test_metric_of_a_loss_chooses_the_epoch():
         train(DATA, metric="ap", method="pl_rank_3")
 
 
-def test_types_name_every_method():
-    """An editor offers them. Mutant: a loss missing in ``LossName``."""
-    named = {name for kind in get_args(get_type_hints(Settings)["method"]) for name in get_args(kind)}
-    assert named == set(AVAILABLE)
+def test_types_name_every_setting():
+    """An editor offers them. Mutants: a setting missing, or of another type; a loss missing in ``LossName``."""
+    assert get_type_hints(Settings) == get_type_hints(TrainingConfig)
+    assert {*get_args(LossName), "exposure_matching"} == {*plr.losses.__all__}
