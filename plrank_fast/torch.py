@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._adapters import device_copies
-from plrank_fast._adapters.device_copies import on_device, on_host, reading, results
+from plrank_fast._adapters.device_copies import on_host, reading, results
 from plrank_fast._adapters.expected_loss import expected_loss, loss_options
 from plrank_fast._adapters.layouts import count_queries
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
@@ -60,25 +60,23 @@ def _one_by_one(function: Any, shapes: Any) -> Any:
     """
 
     def vmap(info: Any, in_dims: Any, *inputs: Any) -> Any:
-        if info.batch_size == 0:
-            no_axis = [
-                value if axis is None else value.new_empty(value.movedim(axis, 0).shape[1:])
-                for value, axis in zip(inputs, in_dims, strict=True)
-            ]
-            result = shapes(*no_axis)
-            if isinstance(result, tuple):
-                return tuple(each.new_empty((0, *each.shape)) for each in result), (0,) * len(result)
-            return result.new_empty((0, *result.shape)), 0
+        n_calls = info.batch_size
+        evaluate = function if n_calls else shapes
         calls = [
-            [value if axis is None else value.select(axis, i) for value, axis in zip(inputs, in_dims, strict=True)]
-            for i in range(info.batch_size)
+            [value if axis is None else _entry(value, axis, i) for value, axis in zip(inputs, in_dims, strict=True)]
+            for i in range(n_calls or 1)
         ]
-        results = [function(*call) for call in calls]
+        results = [evaluate(*call) for call in calls]
         if isinstance(results[0], tuple):
-            return tuple(map(torch.stack, zip(*results, strict=True))), (0,) * len(results[0])
-        return torch.stack(results), 0
+            return tuple(torch.stack(each)[:n_calls] for each in zip(*results, strict=True)), (0,) * len(results[0])
+        return torch.stack(results)[:n_calls], 0
 
     return vmap
+
+
+def _entry(value: Any, axis: int, i: int) -> Any:
+    """Return an entry along an axis; where there is none, memory of its shape."""
+    return value.select(axis, i) if value.shape[axis] else value.new_empty(value.movedim(axis, 0).shape[1:])
 
 
 def _operator(name: str, schema: str, function: Any, shapes: Any) -> Any:
@@ -102,10 +100,11 @@ OPTIONS = (
 )  # fmt: skip
 
 
-def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> list[Any]:
-    """Compute gradient and loss, of each query or reduced, or the derivatives of both along a direction.
+def _evaluate(*inputs: Any, direction: Any = None) -> tuple[Any, Any]:
+    """Compute the loss, of each query or reduced, and the gradient of its sum by the scores.
 
-    The inputs are those of the operator ``plackett_luce_loss``.
+    The inputs are those of the operator ``plackett_luce_loss``. With a direction, the exact method computes the
+    derivative of the gradient along it in place of the gradient.
     """
     scores, dtype = inputs[0], _dtype_of_gradient(inputs[0])
     # A GPU may still compute the scores: what needs no values is done before they are awaited.
@@ -114,31 +113,21 @@ def _evaluate(inputs: tuple[Any, ...], direction: Any = None) -> list[Any]:
     of_queries = options["reduction"] == "none"
     shape = (count_queries(tuple(scores.shape), *inputs[2:4]),) if of_queries else ()
     (gradient, loss), send = results(scores, (tuple(scores.shape), shape), (dtype, scores.dtype))
-    with threads_of("torch") if device_copies.is_on_cpu(scores) else contextlib.nullcontext():
+    with contextlib.nullcontext() if device_copies.is_cuda(scores) else threads_of("torch"):
         values = expected_loss(
             *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, wait=wait,
             labels_are_here=not device_copies.is_cuda(inputs[1]), **options,
         )  # fmt: skip
     with np.errstate(over="ignore"):  # as PyTorch's conversions
         loss[...] = values if of_queries else np.add.reduce(values)
-    return send()
-
-
-def _loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
-    """Compute the loss, of each query or reduced, and the gradient of its sum by the scores."""
-    gradient, loss = _evaluate(inputs)
+    gradient, loss = send()
     return loss, gradient
 
 
 def _separate_loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
     """Compute them in memory of their own, as an operator must."""
-    gradient, loss = _evaluate(inputs)
-    return loss if device_copies.is_on_cpu(inputs[0]) else loss.clone(), gradient
-
-
-def _change_of_gradient(direction: Any, *inputs: Any) -> Any:
-    """Compute the derivative of the gradient of `_loss_and_gradient` along a direction, for the exact method."""
-    return _evaluate(inputs, direction)[0]
+    loss, gradient = _evaluate(*inputs)
+    return loss.clone() if device_copies.is_cuda(inputs[0]) else loss, gradient
 
 
 def _dtype_of_gradient(scores: Any) -> Any:
@@ -190,11 +179,11 @@ class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
 
 class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
-    """Loss of the arguments of `_loss_and_gradient`; its gradient is a second output for ``backward`` alone."""
+    """Loss of the arguments of `_evaluate`; its gradient is a second output for ``backward`` alone."""
 
     @staticmethod
     def forward(*inputs: Any) -> Any:
-        return _loss_and_gradient(*inputs)
+        return _evaluate(*inputs)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
@@ -221,10 +210,8 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
             same = gradient.dtype == scores.dtype
             product = None if same else torch.empty_like(gradient, dtype=scores.dtype)
             return torch.mul(gradient, of_docs, out=product), *others
-        if _is_plain(scores):  # a constant gradient would be wrong with create_graph=True, without an error
-            gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs
-        else:
-            gradient = _OnceDifferentiable.apply(gradient * of_docs, "plackett_luce_loss", scores, upstream)
+        # A constant gradient would be wrong with create_graph=True, without an error.
+        gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs
         return gradient.to(scores.dtype), *others
 
     @staticmethod
@@ -255,7 +242,7 @@ _loss = _operator("plackett_luce_loss", f"({INPUTS}) -> (Tensor, Tensor)", _sepa
 _hessian_product = _operator(
     "plackett_luce_hessian_product",
     f"(Tensor direction, {INPUTS}) -> Tensor",
-    _change_of_gradient,
+    lambda direction, *inputs: _evaluate(*inputs, direction=direction)[1],
     lambda direction, *inputs: torch.empty_like(direction),
 )
 _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
@@ -399,9 +386,8 @@ def _dense(tensor: Any, name: str) -> Any:
     """Return a tensor that has a value for each entry, as nested ones do, of a dtype that has arithmetic."""
     if tensor.layout is not torch.strided and not tensor.is_nested:
         validation.of_type(False, name, "a dense tensor", f"{tensor.layout}: pass {name}.to_dense()")
-    if tensor.is_quantized or (tensor.is_floating_point() and tensor.dtype.itemsize == 1):
-        remedy = "dequantize" if tensor.is_quantized else "float"
-        validation.of_type(False, name, "of a dtype with arithmetic", f"{tensor.dtype}: pass {name}.{remedy}()")
+    if tensor.is_floating_point() and tensor.dtype.itemsize == 1:
+        validation.of_type(False, name, "of a dtype with arithmetic", f"{tensor.dtype}: pass {name}.float()")
     return tensor
 
 
@@ -620,7 +606,7 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
 def _log_prob_of_rows(scores: Any, rankings: Any, tied: bool, *upstream: Any) -> Any:
     """Compute log-probabilities, or with ``upstream`` their gradient."""
     rows, values, *of_rankings = on_host(scores, rankings, *upstream)
-    return on_device(scores, log_prob_of_rows(rows, values, tied, *of_rankings), scores.dtype)
+    return torch.from_numpy(log_prob_of_rows(rows, values, tied, *of_rankings)).to(scores.device, scores.dtype)
 
 
 _log_prob = _operator(

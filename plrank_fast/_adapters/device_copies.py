@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -55,12 +56,7 @@ class _Blocks(threading.local):
     """The blocks of a thread by stream: that for values read, and that for results."""
 
     def __init__(self) -> None:
-        self.of_streams: dict[Any, tuple[_Block, _Block]] = {}
-
-    def of(self, stream: Any) -> tuple[_Block, _Block]:
-        if stream not in self.of_streams:
-            self.of_streams[stream] = _Block(), _Block()
-        return self.of_streams[stream]
+        self.of_streams: dict[Any, tuple[_Block, _Block]] = defaultdict(lambda: (_Block(), _Block()))
 
 
 _blocks = _Blocks()
@@ -76,11 +72,6 @@ def is_cuda(value: Any) -> bool:
     return value is not None and getattr(value, "is_cuda", False)
 
 
-def is_on_cpu(tensor: Any) -> bool:
-    """Return whether a tensor's values are in the memory of the CPU."""
-    return tensor.is_cpu
-
-
 def stream_of(tensor: Any) -> Any:
     """Return the stream on which a tensor of a CUDA device is copied."""
     return torch.cuda.current_stream(tensor.device)
@@ -94,17 +85,14 @@ def reading(*values: Any) -> tuple[list[Any], Callable[[], Any]]:
     remote = [place for place, value in enumerate(values) if is_cuda(value)]
     arrays = [None if value is None or i in remote else _array(value) for i, value in enumerate(values)]
     if not remote:
-        return arrays, _nothing
-    there = [values[place] for place in remote]
-    there = [value.to(torch.float32) if value.dtype in HALVES else value for value in there]
-    streams = {device: stream_of(value) for device, value in {each.device: each for each in there}.items()}
-    parts = _blocks.of(streams[there[0].device])[0].cut([(value.dtype, value.shape) for value in there])
+        return arrays, lambda: None
+    there = [_wide(values[place]) for place in remote]
+    streams = list(map(stream_of, {value.device: value for value in there}.values()))
+    parts = _blocks.of_streams[streams[0]][0].cut([(value.dtype, value.shape) for value in there])
     for place, value, (part, array) in zip(remote, there, parts, strict=True):
         part.copy_(value, non_blocking=True)
         arrays[place] = array
-    if len(streams) == 1:
-        return arrays, streams[there[0].device].synchronize
-    return arrays, lambda: [stream.synchronize() for stream in streams.values()]
+    return arrays, lambda: [stream.synchronize() for stream in streams]
 
 
 def on_host(*values: Any) -> list[Any]:
@@ -120,20 +108,18 @@ def results(
     """Return arrays to write results to, and the function that makes tensors of them on the device of ``like``.
 
     The arrays are of float64, or of float32 for the other dtypes. A caller that has begun to read tensors of the same
-    stream awaits them before it writes. On another device than the CPU the tensors share one block of memory, and all
-    but the last are views.
+    stream awaits them before it writes. On a CUDA device the tensors share one block of memory, and all but the last
+    are views.
     """
-    if is_on_cpu(like):
-        arrays = [np.empty(shape, _held(dtype)) for shape, dtype in zip(shapes, dtypes, strict=True)]
-        return arrays, lambda: list(map(_to, map(torch.from_numpy, arrays), dtypes))
+    if not is_cuda(like):
+        held = [np.float64 if dtype == torch.float64 else np.float32 for dtype in dtypes]
+        arrays = list(map(np.empty, shapes, held))
+        tensors = list(map(torch.from_numpy, arrays))
+        return arrays, lambda: [tensor.to(like.device, dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
     sizes = [math.prod(shape) for shape in shapes]
     common = torch.float64 if torch.float64 in dtypes else torch.float32
     moved = torch.empty(sum(sizes), dtype=common, device=like.device)
-    if is_cuda(like):
-        ((block, values),) = _blocks.of(stream_of(like))[1].cut([(common, moved.shape)])
-    else:
-        block = torch.empty(moved.shape, dtype=common)
-        values = block.numpy()
+    ((block, values),) = _blocks.of_streams[stream_of(like)][1].cut([(common, moved.shape)])
     arrays, tensors = [], []
     for i, (size, shape) in enumerate(zip(sizes, shapes, strict=True)):
         begin = sum(sizes[:i])
@@ -145,25 +131,9 @@ def results(
 
     def send() -> list[Any]:
         moved.copy_(block, non_blocking=True)
-        return list(map(_to, tensors, dtypes))
+        return [tensor.to(dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
 
     return arrays, send
-
-
-def on_device(like: Any, array: NDArray[Any], dtype: Any) -> Any:
-    """Return a tensor of an array's values on the device of ``like``, of whose values `on_host` has made a copy."""
-    (place,), send = results(like, [array.shape], [dtype])
-    with np.errstate(over="ignore"):  # as PyTorch's conversions
-        place[...] = array
-    return send()[0]
-
-
-def _to(tensor: Any, dtype: Any) -> Any:
-    return tensor if tensor.dtype == dtype else tensor.to(dtype)
-
-
-def _nothing() -> None:
-    """There is nothing to wait for."""
 
 
 def _part(block: Any, begin: int, shape: tuple[int, ...]) -> Any:
@@ -174,11 +144,10 @@ def _strides(shape: tuple[int, ...]) -> list[int]:
     return [math.prod(shape[i + 1 :]) for i in range(len(shape))]
 
 
-def _held(dtype: Any) -> Any:
-    return np.float64 if dtype == torch.float64 else np.float32
+def _wide(tensor: Any) -> Any:
+    return tensor.to(torch.float32) if tensor.dtype in HALVES else tensor
 
 
 def _array(value: Any) -> Any:
-    if not hasattr(value, "is_cuda"):  # isinstance takes a microsecond for a tensor
-        return value
-    return (value.to(torch.float32) if value.dtype in HALVES else value).numpy(force=True)
+    # isinstance takes a microsecond for a tensor
+    return _wide(value).numpy(force=True) if hasattr(value, "is_cuda") else value

@@ -71,20 +71,24 @@ def expected_loss(
     ``options`` go to `value_and_gradient`. Only sampled methods call ``words``, which returns the words of the seed.
     Arrays may be copied from a device until ``wait`` returns, relevance unless ``labels_are_here``; what needs none of
     the values that are not here is done before.
-    With a ``direction``, a change of the scores, the exact method returns the slope of each loss along it, and writes
-    the derivative of the gradient.
+    With a ``direction``, a change of the scores, the exact method writes the derivative of the gradient along it, and
+    returns zeros.
     """
+
+    def read(labels: NDArray[Any]) -> FloatArray:
+        if with_gains and gain == "exponential":
+            return gains_of_labels(labels, n_threads, "relevance", GRADES)
+        return validation.real_array(labels, "relevance", n_threads=n_threads)
+
     with_gains, n_threads = metric in WITH_GAINS, options["n_threads"]
     if not (with_gains and offsets is mask is weight is rank_weights is None):
         wait()
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
     labels = layout.documents(relevance, "relevance")
-    if not with_gains:
-        labels = validation.real_array(labels, "relevance", n_threads=n_threads)
     target = labelled_metric(
-        metric, labels, layout.offsets, cutoff=cutoff, gain=lambda labels: labels, rank_weights=rank_weights,
-        max_label=max_label, name="relevance",
+        metric, labels if with_gains else read(labels), layout.offsets, cutoff=cutoff, gain=lambda labels: labels,
+        rank_weights=rank_weights, max_label=max_label, name="relevance",
     )  # fmt: skip
     factors: Any = -1.0  # one for each query's metric, or one for all
     total = float(n_queries)
@@ -105,11 +109,7 @@ def expected_loss(
     if not labels_are_here:
         wait()
     if with_gains:
-        if gain == "exponential":
-            labels = gains_of_labels(labels, n_threads, "relevance", GRADES)
-        else:
-            labels = validation.real_array(labels, "relevance", n_threads=n_threads)
-        target = target._replace(relevance=labels)
+        target = target._replace(relevance=read(labels))
     wait()
     if method == EXACT and direction is None and metric != "ap":
         values = _exact.scaled_expectations(
@@ -120,14 +120,13 @@ def expected_loss(
         if over_ideal:
             # A query without relevant documents has an ideal metric of 0, and no gradient.
             factors = target.over_ideal(factors, layout.offsets, n_threads)
-        values, ascent = target.value_and_gradient(
-            given_scores, method, offsets=layout.offsets,
-            rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
-        )  # fmt: skip
-        if direction is not None:
-            along = np.asarray(layout.documents(direction, "direction"), dtype=np.float64)
-            query = np.repeat(np.arange(n_queries), np.diff(layout.offsets))
-            values = np.bincount(query, along * ascent, n_queries).astype(np.float64)
+        if direction is None:
+            values, ascent = target.value_and_gradient(
+                given_scores, method, offsets=layout.offsets,
+                rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
+            )  # fmt: skip
+        else:
+            values, along = np.zeros(n_queries), layout.documents(direction, "direction")
             ascent = pl_rank_exact_hvp(
                 given_scores, target.relevance, target.rank_weights, along, offsets=layout.offsets,
                 rtol=options["rtol"], n_threads=n_threads,

@@ -391,7 +391,6 @@ def gpu(monkeypatch):
 
     stream = Stream()
     monkeypatch.setattr(device_copies, "is_cuda", there)
-    monkeypatch.setattr(device_copies, "is_on_cpu", lambda tensor: not there(tensor))
     monkeypatch.setattr(device_copies, "stream_of", lambda _: stream)
     monkeypatch.setattr(device_copies, "pinned", pinned)
     return far, events
