@@ -140,7 +140,7 @@ cdef struct ExactCall:
     Queries queries
     exact_query query            # what all queries share; the outputs are those of the first one
     double *value                # one for each query, or NULL
-    double *missed               # tolerance that each query reached if it is above rtol, else 0; or NULL
+    double *missed               # tolerance that each query reached if it is above rtol, else 0
     const Scale *scale           # or NULL: the outputs are those of the query
 
 
@@ -193,8 +193,7 @@ cdef void solve_query(const ExactCall *call, intp_t q, exact_query query, char *
         kernels.solve(&query, workspace)
     if call.value != NULL:
         call.value[q] = query.value
-    if call.missed != NULL:
-        call.missed[q] = query.missed
+    call.missed[q] = query.missed
 
 
 cdef void solve_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
@@ -215,22 +214,25 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     return raise_if_stopped()
 
 
-cdef int raise_if_missed(const double *missed, intp_t n_queries, double rtol) except -1:
-    cdef intp_t q
-    for q in range(n_queries):
-        if missed[q] > 0.0:
-            validation.tolerance_missed(q, missed[q], rtol)
-    return 0
-
-
 cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, object n_threads) except -1:
+    """Solve all queries; raise an error if one of them missed its tolerance."""
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
+    cdef double missed = 0.0
+    cdef intp_t q
+    call.missed = &missed
+    if checked.n_queries > 1:
+        missed_by_query = zeros(checked.n_queries)
+        call.missed = <double *>data_of(missed_by_query)
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
     batch.workspace = bytes_of_call(call, checked.longest, 1)
     batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.query.K, checked.longest)
-    return run_batch(&batch, n_threads)
+    run_batch(&batch, n_threads)
+    for q in range(checked.n_queries):
+        if call.missed[q] > 0.0:
+            validation.tolerance_missed(q, call.missed[q], call.query.rtol)
+    return 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -265,15 +267,13 @@ def scaled_expectations(
         scale.factors = <const double *>data_of(factors)
     scale.floats = <float *>results if kind == PLR_FLOATS else NULL
     scale.doubles = <double *>results if kind == PLR_DOUBLES else NULL
-    values, missed = zeros(checked.n_queries), zeros(checked.n_queries)
-    call.queries, call.scale = checked.queries, &scale
-    call.value, call.missed = <double *>data_of(values), <double *>data_of(missed)
+    values = zeros(checked.n_queries)
+    call.queries, call.scale, call.value = checked.queries, &scale, <double *>data_of(values)
     call.query.gradient = call.value  # that there is one decides about the workspace; each query's is in its own
     if checked.queries.n_ranks == 0:
         gradient.fill(0.0)
     else:
         run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
-        raise_if_missed(call.missed, checked.n_queries, rtol)
     return values
 
 
@@ -291,7 +291,6 @@ def expectations(
     cdef CheckedBatch checked = checked_batch(
         scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets, n_threads)
     cdef intp_t n_results = checked.n_items
-    cdef double missed = 0.0
     cdef bint with_hessian = checked_flag(hessian, "hessian")
     if stop is not None:
         stop = validation.chances_to_stop(stop, checked.n_items)
@@ -324,17 +323,12 @@ def expectations(
         slopes = zeros(checked.n_items)
         call.query.gradient = <double *>data_of(slopes)
     if checked.queries.n_ranks > 0:
-        call.missed = &missed
-        if checked.n_queries > 1:
-            missed_by_query = zeros(checked.n_queries)
-            call.missed = <double *>data_of(missed_by_query)
         call.query.exposure = exposure
         if exposure:
             ones = zeros(checked.n_items)
             ones.fill(1.0)
             call.queries.relevance = <const double *>data_of(ones)
         run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
-        raise_if_missed(call.missed, checked.n_queries, rtol)
     if with_hessian:
         result = checked.delivered(n_results, None)
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
@@ -367,17 +361,14 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     call.query.average_precision = True
     call.query.rtol = rtol
     n_threads = checked_threads(n_threads)
-    values, missed = zeros(checked.n_queries), zeros(checked.n_queries)
-    relevant, slopes = zeros(checked.n_items), zeros(checked.n_items)
+    values, relevant, slopes = zeros(checked.n_queries), zeros(checked.n_items), zeros(checked.n_items)
     call.queries = checked.queries
     call.queries.relevance = <const double *>data_of(relevant)
-    call.scale = NULL
-    call.value, call.missed = <double *>data_of(values), <double *>data_of(missed)
+    call.value, call.scale = <double *>data_of(values), NULL
     mark_relevant(&checked.queries, checked.n_queries, 0.0, <double *>data_of(relevant), call.value)
     if with_gradient:
         call.query.gradient = <double *>data_of(slopes)
     run_call(&call, checked, (2 if with_gradient else 1) * NS_PER_ITEM_AND_RANK, n_threads)
-    raise_if_missed(call.missed, checked.n_queries, rtol)
     mark_relevant(&checked.queries, checked.n_queries, of_empty, <double *>data_of(relevant), call.value)
     return (values, slopes) if with_gradient else values
 
@@ -417,7 +408,6 @@ def rank_probabilities(scores, cutoff, offsets, n_threads, out):
         call.queries = checked.queries
         call.query = new_query(columns)
         call.query.probabilities = <double *>data_of(probabilities)
-        call.value = call.missed = NULL
-        call.scale = NULL
+        call.value, call.scale = NULL, NULL
         run_call(&call, checked, 2 * NS_PER_ITEM_AND_RANK, n_threads)
     return probabilities if out is None else validation.deliver(probabilities, out)
