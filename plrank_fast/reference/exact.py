@@ -45,10 +45,8 @@ def expectation(
     """Compute the expectation of ``estimator(scores, relevance, rank_weights, rankings=...)`` over all rankings."""
     rankings = all_rankings(scores.size)
     probabilities = np.exp(ranking_log_prob(scores, rankings))
-    total = np.zeros(scores.size)
-    for probability, ranking in zip(probabilities, rankings, strict=True):
-        total += probability * estimator(scores, relevance, rank_weights, rankings=ranking[np.newaxis])
-    return total
+    estimates = [estimator(scores, relevance, rank_weights, rankings=ranking[np.newaxis]) for ranking in rankings]
+    return np.tensordot(probabilities, np.array(estimates), axes=1)
 
 
 def expected_average_precision(scores: FloatArray, relevance: FloatArray, cutoff: int) -> tuple[float, FloatArray]:

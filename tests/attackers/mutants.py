@@ -34,7 +34,10 @@ WALL_SECONDS = 3600.0  # of all tests of a mutant; one that waits for ever takes
 _EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_bounds.py"]
 _HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
 _BATCHES = ["invariants/test_every_function.py", "invariants/test_batches.py"]
-_SAMPLED = ["enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py", *_BATCHES]
+_SAMPLED = [
+    *("enumeration/test_estimators.py", "enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py"),
+    *_BATCHES,
+]
 _SAMPLERS = ["statistical", "references/test_threshold_sampler.py", "invariants/test_simd_levels.py"]
 _DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
 _LOSSES = [
@@ -50,13 +53,10 @@ _OTHERS = ["enumeration", *_BATCHES]
 # modules that are not listed.
 TESTS = {
     "_core/gradients/exact": [*_EXACT, _HUNT, *_ARGUMENTS],
-    "_core/gradients/pl_rank": ["enumeration/test_pl_rank.py", "references/test_plrank_pass.py", *_BATCHES],
+    "_core/gradients/pl_rank": [*_SAMPLED, "references/test_plrank_pass.py"],
     "_core/gradients/pl_rank_groups": ["references/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
-    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_INTROSELECT, *_BATCHES],
-    "_core/gradients/policy_gradient": [
-        *("enumeration/test_policy_gradient.py", "enumeration/test_rewards.py"),
-        *_BATCHES,
-    ],
+    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_INTROSELECT, *_SAMPLED],
+    "_core/gradients/policy_gradient": [*_SAMPLED, "enumeration/test_rewards.py"],
     "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
     "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_ARGUMENTS],
     "_core/gradients/sampled": [

@@ -87,7 +87,8 @@ def test_objective_and_metric_of_trees(metric, cutoff):
 @pytest.mark.parametrize("cutoff", [3, None])
 @pytest.mark.parametrize("library", ["torch", "jax"])
 def test_losses(library, metric, cutoff):
-    """Value of each query and gradient of their sum. Mutants: the same; DCG over its ideal where it is "dcg"."""
+    """Value of each query and gradient of their sum. Mutants: the same; DCG over its ideal where it is "dcg"; without a
+    cutoff, the precision of as many ranks as the longest query has."""
     options = {"metric": metric, "cutoff": cutoff, "rtol": 1e-9, "reduction": "none", **scale(metric)}
     values, ascent = truth(metric, cutoff=cutoff)
     if library == "torch":
@@ -125,15 +126,6 @@ def test_ranker(metric):
         for first, last in itertools.pairwise(OFFSETS) if last > first
     ]  # fmt: skip
     assert ranker.score(X, LABELS, qid=qid) == pytest.approx(np.mean(of_ranking), abs=1e-12)
-
-
-def test_precision_of_all_ranks_is_that_of_each_list():
-    """Without a cutoff, K is the number of documents of each query. Mutant: of the longest."""
-    torch = pytest.importorskip("torch")
-    from plrank_fast.torch import plackett_luce_loss
-
-    found = plackett_luce_loss(torch.tensor(SCORES), LABELS, OFFSETS, metric="precision", cutoff=None, reduction="none")
-    np.testing.assert_allclose(-found, plr.precision(SCORES, LABELS, offsets=OFFSETS), atol=1e-6)
 
 
 def test_empty_is_the_value_of_a_query_without_relevant_documents():

@@ -14,32 +14,19 @@ ESTIMATORS = {"policy": plr.policy_gradient, "placement": plr.placement_policy_g
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
-class TestEnumeration:
-    """Mutants: the reward from the rank after; S after a rank; no share for unplaced items; a baseline that counts the
-    ranking itself in and divides by N - 1; the mean over N with a baseline."""
-
-    @pytest.mark.parametrize("n_docs", [1, 2, 3, 5])
-    def test_every_cutoff(self, n_docs, name):
-        for cutoff in range(1, n_docs + 2):
-            for spread in (0.0, 1.0, 4.0):
-                scores, relevance, rank_weights = signed(n_docs, cutoff, 0, spread)
-                got = reference.expectation(ESTIMATORS[name], scores, relevance, rank_weights)
-                exact = reference.exact_gradient(scores, relevance, rank_weights)
-                np.testing.assert_allclose(got, exact, rtol=0, atol=1e-12 * cutoff)
-
-    @pytest.mark.parametrize(("n_docs", "n_rankings"), [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2)])
-    def test_baseline(self, n_docs, n_rankings, name):
-        """Expectation over all tuples of rankings."""
-        scores, relevance, rank_weights = signed(n_docs, n_docs, 1)
-        every = reference.all_rankings(n_docs)
-        probability = np.exp(reference.ranking_log_prob(scores, every))
-        total = np.zeros(n_docs)
-        for chosen in itertools.product(range(len(every)), repeat=n_rankings):
-            chosen = list(chosen)
-            total += probability[chosen].prod() * ESTIMATORS[name](
-                scores, relevance, rank_weights, rankings=every[chosen], baseline=True
-            )
-        np.testing.assert_allclose(total, reference.exact_gradient(scores, relevance, rank_weights), rtol=0, atol=1e-12)
+@pytest.mark.parametrize(("n_docs", "n_rankings"), [(2, 2), (2, 3), (3, 2), (3, 3), (4, 2)])
+def test_baseline(n_docs, n_rankings, name):
+    """Expectation over all tuples of rankings. Mutants: a baseline that counts the ranking itself in and divides by
+    N - 1; the mean over N with a baseline; the reward from the rank after."""
+    scores, relevance, rank_weights = signed(n_docs, n_docs, 1)
+    every = reference.all_rankings(n_docs)
+    probability = np.exp(reference.ranking_log_prob(scores, every))
+    total = np.zeros(n_docs)
+    for chosen in map(list, itertools.product(range(len(every)), repeat=n_rankings)):
+        total += probability[chosen].prod() * ESTIMATORS[name](
+            scores, relevance, rank_weights, rankings=every[chosen], baseline=True
+        )
+    np.testing.assert_allclose(total, reference.exact_gradient(scores, relevance, rank_weights), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("baseline", [False, True])

@@ -184,18 +184,6 @@ def test_many_light_items_beside_heavy_ones(estimator):
     assert abs(gradient[1] * math.fsum(np.exp(scores - 15.0)) - 1.0) < 1e-13
 
 
-@pytest.mark.parametrize("cutoff", [2, 3])
-@pytest.mark.parametrize("relevance", [(1.0, 2.0, 0.0, 1.0), (1.0, -2.0, 0.0, 1.0)])
-def test_rankings_past_the_cutoff_are_not_read(cutoff, relevance):
-    """Entries there need not be items. Mutant: complete rankings taken from given ones."""
-    rankings = np.array([[1, 0, 3, -5], [3, 2, 1, 2**30]])
-    rankings[:, cutoff:] = [[77], [-5]]
-    problem = np.array([0.0, 30.0, 1.0, 2.0]), np.array(relevance), plr.dcg_weights(cutoff)
-    gradient = plr.pl_rank_3(*problem, rankings=rankings)
-    want = reference.pl_rank_3(*problem, rankings[:, :cutoff])
-    np.testing.assert_allclose(gradient, want, rtol=0, atol=1e-13)
-
-
 @pytest.mark.chosen_path
 @pytest.mark.parametrize("gap", [8.0, 9.0])
 def test_either_amplified_sum_leaves_rankings_to_the_plain_estimator(gap):
