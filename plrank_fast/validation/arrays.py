@@ -255,7 +255,7 @@ def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | 
         raise ValueError(f"{name} must be writeable, of float64 and shape {shape}, got {got}")
     end = out.itemsize  # end of what the axes so far take
     for stride, length in sorted((abs(stride), length) for stride, length in zip(out.strides, shape, strict=True)):
-        if length > 1 and stride < end:
+        if out.size and length > 1 and stride < end:
             raise ValueError(f"{name} must not overlap itself, got strides {out.strides} for shape {shape}")
         end += stride * (length - 1)
     return out

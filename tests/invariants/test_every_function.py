@@ -83,21 +83,22 @@ def test_ranks_beyond_the_list(name):
         np.testing.assert_array_equal(got, expected)
 
 
-@pytest.mark.parametrize("offsets", [None, [0, 3, N_DOCS]])
+@pytest.mark.parametrize("offsets", [None, [0, 0, 1, 4, N_DOCS]])
+@pytest.mark.parametrize("weights", [WEIGHTS, WEIGHTS[:0]], ids=["ranks", "no rank"])
 @pytest.mark.parametrize("name", OUT)
-def test_out(name, offsets):
+def test_out(name, weights, offsets):
     """Results go where they are told to, also into strided arrays and over scores; nothing that was there is left.
-    Mutants: a read-only ``out`` written to; the input read after the output has been written; results added to it."""
+    Mutants: a read-only ``out`` written to; the input read after the output has been written; results added to it; the
+    gradient of a list of one item not set, nor anything where no rank counts."""
     call = BATCHES[name]
-    expected = call(SCORES, RELEVANCE, WEIGHTS, offsets=offsets)
+    expected = call(SCORES, RELEVANCE, weights, offsets=offsets)
     over, wide = SCORES.copy(), [np.full((*array.shape, 2), np.nan) for array in arrays(expected)]
-    strided = [array[..., 0] for array in wide]
-    overlapping = [over if array.shape == over.shape else np.full_like(array, np.nan) for array in arrays(expected)]
-    if len(overlapping) > 1 and overlapping[0] is overlapping[1]:
-        overlapping[0] = np.full(N_DOCS, np.nan)
-    for scores, outs in ((SCORES, strided), (over, overlapping)):
+    plain, strided = [np.full_like(array, np.nan) for array in arrays(expected)], [array[..., 0] for array in wide]
+    overlapping = [np.full_like(array, np.nan) for array in arrays(expected)]
+    overlapping[-1] = over if over.shape == overlapping[-1].shape else overlapping[-1]
+    for scores, outs in ((SCORES, plain), (SCORES, strided), (over, overlapping)):
         out = tuple(outs) if isinstance(expected, tuple) else outs[0]
-        given = arrays(call(scores, RELEVANCE, WEIGHTS, offsets=offsets, out=out))
+        given = arrays(call(scores, RELEVANCE, weights, offsets=offsets, out=out))
         for got, mine, best in zip(given, outs, arrays(expected), strict=True):
             assert got is mine
             np.testing.assert_array_equal(got, best)
