@@ -6,13 +6,9 @@ import shlex
 import subprocess
 import sys
 from pathlib import Path
-from typing import Any, get_args, get_type_hints
 
 import numpy as np
 import pytest
-
-import plrank_fast as plr
-from plrank_fast import boosting, fairness, losses
 
 ROOT = Path(__file__).parents[2]
 PAGES = ("README.md", "docs/tutorial.md")
@@ -131,57 +127,3 @@ def test_pyright_in_strict_mode(folder):
     assert [(Path(each["file"]).name, each["range"]["start"]["line"], each["message"]) for each in of_pages] == []
     refused = {each["range"]["start"]["line"] for each in found}
     assert refused == set(range(1, 1 + len(REFUSED)))
-
-
-FIVE = np.arange(5.0)
-CALLS: dict[str, Any] = {
-    "sampler": lambda name: plr.pl_rank_3(FIVE, FIVE, [1.0], sampler=name),
-    "noise": lambda name: plr.pl_rank_exact(FIVE, FIVE, [1.0], noise=name),
-    "method": lambda name: plr.value_and_gradient(FIVE, FIVE, [1.0], method=name),
-    "method of expected_metric": lambda name: plr.expected_metric(FIVE, FIVE, [1.0], method=name),
-    "ties": lambda name: plr.ndcg(FIVE, FIVE, ties=name),
-    "ties of list_mle": lambda name: losses.list_mle(FIVE, FIVE, ties=name),
-    "normalize": lambda name: plr.ndcg(FIVE, FIVE, normalize=name),
-    "curvature": lambda name: boosting.BoostingObjective(curvature=name),
-    "gain": lambda name: boosting.BoostingObjective(gain=name),
-    "truncation": lambda name: losses.lambda_rank(FIVE, FIVE, truncation=name),
-    "profile": lambda name: plr.data.generate(name, 1, n_features=1),
-    "split": lambda name: plr.data.generate("yahoo", 1, n_features=1, split=name),
-    "kind": lambda name: fairness.disparity(FIVE, FIVE, kind=name),
-    "kind of pointwise": lambda name: losses.pointwise(FIVE, [0.0, 1.0, 0.0, 1.0, 1.0], kind=name),
-}
-TYPES = {
-    "method of expected_metric": "ExpectationMethod",
-    "ties": "RankTies",
-    "ties of list_mle": "LabelTies",
-    "normalize": "Normalization",
-    "profile": "ProfileName",
-    "kind": "Disparity",
-    "kind of pointwise": "Pointwise",
-}
-
-
-@pytest.mark.parametrize("argument", CALLS)
-def test_types_name_what_is_accepted(argument):
-    """The message lists the same names as the type. Mutant: a name more, or one less, in a type."""
-    names = get_args(getattr(plr.validation, TYPES.get(argument, argument.title())))
-    for name in names:
-        CALLS[argument](name)
-    with pytest.raises(ValueError, match="must be one of") as refused:
-        CALLS[argument]("none of them")
-    listed = re.findall(r"'(\w+)'", str(refused.value).partition(", got")[0])
-    assert set(listed) == set(names)
-
-
-def test_every_choice_has_a_type():
-    """No public function takes a choice as a plain string. Mutant: ``sampler: str``."""
-    functions = [getattr(plr, name) for name in plr.__all__]
-    functions += [getattr(module, name) for module in (losses, fairness) for name in vars(module) if name[0] != "_"]
-    plain = {
-        f"{function.__name__}.{name}"
-        for function in functions
-        if hasattr(function, "__wrapped__")
-        for name, kind in get_type_hints(function.__wrapped__).items()
-        if kind is str
-    }
-    assert plain == set()

@@ -7,6 +7,7 @@ import importlib.util
 import inspect
 import re
 from functools import partial
+from typing import Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
 import pytest
@@ -171,6 +172,13 @@ def parameters_of(function):
     return {name: each for name, each in named if each.kind != each.VAR_KEYWORD}
 
 
+def plain_arguments(where, function):
+    """Arguments that are required, and sizes that would be large by default."""
+    needed = {"n_samples"} if "sigir22" in where else {"n_queries"}
+    parameters = parameters_of(function).items()
+    return {name: GIVEN[name] for name, each in parameters if each.default is each.empty or name in needed}
+
+
 def hostile_values(where, name, parameters):
     """Values that an argument must not have, each with what is odd about it."""
     values, default = dict(HOSTILE), parameters[name].default
@@ -195,8 +203,7 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     """
     parameters = parameters_of(function)
     parameters.pop("sampled_inv_rankings", None)  # neither needed nor looked at
-    needed = {"n_samples"} if "sigir22" in where else {"n_queries"}  # thousands of which would be drawn
-    plain = {name: GIVEN[name] for name, each in parameters.items() if each.default is each.empty or name in needed}
+    plain = plain_arguments(where, function)
     before = {name: value.copy() for name, value in plain.items() if isinstance(value, np.ndarray)}
     result = function(**plain)
     for name, value in before.items():
@@ -217,6 +224,34 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     assert not wrong
 
 
+def choices(kind):
+    """Names of a type that has some, one that may be None included."""
+    return (
+        get_args(kind) if get_origin(kind) is Literal else [name for each in get_args(kind) for name in choices(each)]
+    )
+
+
+@pytest.mark.parametrize(("where", "function"), [pytest.param(*each, id=each[0]) for each in public_functions()])
+def test_types_name_what_is_accepted(where, function):
+    """And a refusal lists the same names. Mutants: a name more, or one less, in a type; ``sampler: str``."""
+    of, plain, parameters = (
+        getattr(function, "func", function),
+        plain_arguments(where, function),
+        parameters_of(function),
+    )
+    for argument, kind in get_type_hints(inspect.unwrap(of.__init__ if inspect.isclass(of) else of)).items():
+        names = choices(kind) if argument in parameters else []
+        assert argument not in parameters or kind is not str
+        for name in [*names, "none of them"] if names else []:
+            try:
+                function(**(plain | {argument: name}))
+                refusal = ""
+            except ValueError as error:  # other arguments may not fit either
+                refusal = str(error)
+            listed = re.findall(r"'(\w+)'", refusal.partition("must be one of")[2].partition(", got")[0])
+            assert sorted(listed) == (sorted(names) if name == "none of them" else [])
+
+
 def with_tolerance():
     yield from (each for each in public_functions() if "rtol" in inspect.signature(each[1]).parameters)
     for name in ("torch", "jax"):
@@ -230,6 +265,6 @@ def with_tolerance():
 @pytest.mark.parametrize(("where", "function"), [pytest.param(*each, id=each[0]) for each in with_tolerance()])
 def test_a_tolerance_is_one_that_expectations_can_hold(where, function, rtol):
     """Mutants: `relative_tolerance` that takes any positive number; one adapter that asks for no more than that."""
-    plain = {name: GIVEN[name] for name, each in parameters_of(function).items() if each.default is each.empty}
+    plain = plain_arguments(where, function)
     with pytest.raises(ValueError, match="rtol must be at least 1e-10 and below 1"):
         function(**plain, rtol=rtol)

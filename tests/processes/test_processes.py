@@ -1,50 +1,18 @@
 """Worker processes, forks, signals, memory that runs out, interpreters that end: calls answer, or fail cleanly."""
 
 import os
-import shutil
-import subprocess
 import sys
-import textwrap
 from importlib import metadata
 from pathlib import Path
 
 import pytest
 
 import plrank_fast
-from programs import run_python
+from programs import compiled, run_on_batch
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
-# a batch whose gradient is `expected`, and a call that gives it by a team which has that many threads indeed
-BATCH = """
-import os, sys, time, threading
-import numpy as np, plrank_fast as plr
-from plrank_fast._core.runtime import threads as _threads
-import runtime_variables
-
-processors = _threads.available_cpus()
-_threads.available_cpus = lambda: 2
-runtime_variables.set_costs(teams=1)
-TEAM = 2 if plr.build_info()["openmp"] else 1
-offsets = np.arange(0, 1001, 20)
-scores = np.random.default_rng(0).normal(size=1000)
-
-def gradient():
-    return plr.pl_rank_3(scores, scores, plr.dcg_weights(5), offsets=offsets, rng=1, n_threads=2)
-
-def call(team=TEAM):
-    runtime_variables.team_that_ran()
-    answer = gradient()
-    assert runtime_variables.team_that_ran()[0] == team
-    return answer
-
-expected = call()
-"""
-
-
-def run(code, **environment):
-    """Run ``BATCH`` and ``code``."""
-    return run_python(BATCH + textwrap.dedent(code), **environment)
+TEAM = 2 if plrank_fast.build_info()["openmp"] else 1
 
 
 @needs_fork
@@ -52,21 +20,21 @@ def run(code, **environment):
 def test_forks_after_a_parallel_region():
     """Every child answers with the same bits, by itself. Mutant: the atfork handler removed (the first child then waits
     for ever for threads that it does not have)."""  # fmt: skip
-    assert run("""
+    assert run_on_batch("""
+        team(2)
         for _ in range(200):
             child = os.fork()
             if child == 0:
-                os._exit(0 if (call(team=1) == expected).all() else 1)
+                os._exit(0 if team(2) == 1 else 1)
             assert os.waitpid(child, 0)[1] == 0
-        assert (call() == expected).all()
-        print("all answered")
-    """) == "all answered\n"  # fmt: skip
+        print(team(2))
+    """) == f"{TEAM}\n"  # fmt: skip
 
 
 @needs_fork
 def test_forked_siblings_draw_differently():
     """An implicit stream is fresh entropy in each child. Mutant: one generator for all implicit streams."""
-    answer = run("""
+    answer = run_on_batch("""
         plr.sample_rankings(np.zeros(50), 1)
         for _ in range(3):
             child = os.fork()
@@ -84,7 +52,7 @@ def test_pools_of_processes(method):
     multiprocessing = pytest.importorskip("multiprocessing")
     if method not in multiprocessing.get_all_start_methods():
         pytest.skip(f"no {method} on this system")
-    assert run(f"""
+    assert run_on_batch(f"""
         import multiprocessing
         work = '''[
             plr := __import__("plrank_fast"), __import__("runtime_variables").set_costs(teams=1),
@@ -92,11 +60,11 @@ def test_pools_of_processes(method):
         ][2:]'''
         options = {{"offsets": offsets, "rng": 1, "n_threads": 2}}
         names = {{"arguments": (scores, scores, plr.dcg_weights(5)), "options": options}}
-        team = 1 if "{method}" == "fork" else min(TEAM, processors)
+        expected_team = 1 if "{method}" == "fork" else min({TEAM}, processors)
         with multiprocessing.get_context("{method}").Pool(2) as pool:
             answers = [pool.apply_async(eval, (work, names)) for _ in range(6)]
             answers = [answer.get() for answer in answers]
-        print(all((gradient == expected).all() and size == team for gradient, size in answers))
+        print(all((gradient == expected).all() and size == expected_team for gradient, size in answers))
     """) == "True\n"  # fmt: skip
 
 
@@ -115,7 +83,7 @@ def test_workers_of_joblib_share_the_processors():
     pytest.importorskip("joblib")
     if len(os.sched_getaffinity(0)) < 2:
         pytest.skip("one processor")
-    assert run("""
+    assert run_on_batch("""
         import joblib
         n = len(os.sched_getaffinity(0))
         threads = lambda: __import__("plrank_fast").build_info()["n_threads"]
@@ -166,11 +134,7 @@ int posix_memalign(void **memory, size_t alignment, size_t size)
 @pytest.fixture
 def failing_malloc(tmp_path, without_address_sanitizer):
     """A library whose malloc fails when it is told to."""
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
-    (tmp_path / "failing.c").write_text(FAILING_MALLOC)
-    shim = tmp_path / "failing.so"
-    subprocess.run([compiler, "-shared", "-fPIC", "-o", shim, tmp_path / "failing.c", "-ldl"], check=True)
-    return shim
+    return compiled(tmp_path, FAILING_MALLOC, "-ldl")
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="allocation is replaced as Linux does it")
@@ -178,12 +142,11 @@ def test_memory_runs_out_in_every_function(failing_malloc):
     """Each of the first allocations of each public function fails in turn: MemoryError that names the size and leaves
     ``out`` untouched, or where a team can do without (a thread that cannot be created) the same bits. The next call
     gives them too. Mutant: no check for NULL in Workspaces."""
-    answer = run(
+    answer = run_on_batch(
         """
         sys.path.insert(0, FOLDER)
         from problems import ragged
         from public_calls import BATCHES, OTHERS, arrays
-        import ctypes
         arm = ctypes.CDLL(None).arm
         arm.argtypes = [ctypes.c_long]
         *problem, of_queries = ragged([9, 0, 40, 3, 1, 70])
@@ -215,61 +178,21 @@ def test_memory_runs_out_in_every_function(failing_malloc):
                     break
                 assert call_it() == expected_bytes, (name, n)
         print(len(failed), "failed cleanly;", sorted({**BATCHES, **OTHERS}.keys() - failed))
-        assert (call() == expected).all()
+        team(2)
         """.replace("FOLDER", repr(str(Path(__file__).parents[1]))),
-        LD_PRELOAD=str(failing_malloc),
+        LD_PRELOAD=failing_malloc,
     )
     # these allocate nothing themselves: NumPy does
     assert int(answer.split()[0]) > 70, answer
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="the address space is measured as Linux does it")
-@pytest.mark.usefixtures("without_address_sanitizer")
-def test_address_space_runs_out():
-    """With 0 bytes to 256 MB of it left over, calls of a team give the same bits or MemoryError, and both occur.
-    Mutant: the check for NULL in Workspaces removed."""
-    answer = run("""
-        import mmap, resource
-        long, weights = np.random.default_rng(0).normal(size=300_000), plr.dcg_weights(5)
-        of_long = {"rng": 1, "n_threads": 2}
-        batch = {**of_long, "offsets": np.arange(0, 300_001, 300)}
-        calls = {
-            "pl_rank_3": lambda: plr.pl_rank_3(long, long, weights, n_samples=3, **batch),
-            "pl_rank_cmc": lambda: plr.pl_rank_cmc(long, long, weights, n_samples=3, **of_long),
-            "stochastic_rank": lambda: plr.stochastic_rank(long, long, weights, n_samples=1, **batch),
-            "sample_rankings": lambda: plr.sample_rankings(long, 3, 5, **of_long),
-            "softmax_cross_entropy": lambda: plr.losses.softmax_cross_entropy(long, np.abs(long), n_threads=2)[1],
-            "ndcg": lambda: plr.ndcg(long, np.abs(long), cutoff=5, offsets=batch["offsets"], n_threads=2),
-        }
-        _, hard = resource.getrlimit(resource.RLIMIT_AS)
-        for name, call_it in calls.items():
-            expected_bytes, outcomes = call_it().tobytes(), set()
-            for left_over in [0, *(1 << power for power in range(16, 29))]:
-                runtime_variables.drop_spare()
-                used = int(open("/proc/self/statm").read().split()[0]) * mmap.PAGESIZE
-                resource.setrlimit(resource.RLIMIT_AS, (used + left_over, hard))
-                try:
-                    assert call_it().tobytes() == expected_bytes, (name, left_over)
-                    outcomes.add("right")
-                except MemoryError:
-                    outcomes.add("MemoryError")
-                finally:
-                    resource.setrlimit(resource.RLIMIT_AS, (hard, hard))
-            print(name, sorted(outcomes))
-        assert (call() == expected).all()
-    """)
-    # what the others need, up to 30 MB, may be there from the call before
-    assert answer.count("right") == 6, answer
-    assert answer.count("MemoryError") >= 1, answer
-
-
 def test_daemon_thread_inside_a_call_at_exit():
     """The interpreter ends while a team is inside a kernel."""
-    run("""
+    run_on_batch(f"""
         long = np.zeros(1000)
         work = lambda: plr.pl_rank_3(long, long, plr.dcg_weights(10), n_samples=10**8, n_threads=2)
         threading.Thread(target=work, daemon=True).start()
-        while runtime_variables.team_that_ran()[0] < TEAM:
+        while runtime_variables.team_that_ran()[0] < {TEAM}:
             time.sleep(0.01)
     """)
 
@@ -279,7 +202,7 @@ def test_subinterpreters():
 
     Mutant: `prange`, which asks for the GIL in loops of kernels and gets a wrong answer beside another interpreter.
     """
-    answer = run("""
+    answer = run_on_batch("""
         try:
             import _interpreters as interpreters
         except ImportError:
@@ -290,7 +213,7 @@ def test_subinterpreters():
             print(failure is None or "ImportError" in str(failure))
         except interpreters.RunFailedError as error:
             print("ImportError" in str(error))
-        assert (call() == expected).all()
+        team(2)
         runtime_variables.set_costs(round_ns=1e3)
         plr.pl_rank_exact(np.zeros(700), np.arange(700.0), plr.dcg_weights(60), n_threads=2)
     """)

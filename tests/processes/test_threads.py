@@ -4,8 +4,6 @@ import _thread
 import contextlib
 import ctypes
 import os
-import shutil
-import subprocess
 import sys
 import sysconfig
 import threading
@@ -18,7 +16,7 @@ import pytest
 import plrank_fast as plr
 import runtime_variables
 from plrank_fast._core.runtime import threads as _threads
-from programs import run_python
+from programs import compiled, run_python
 
 OPENMP = plr.build_info()["openmp"]
 
@@ -89,13 +87,8 @@ class ExpectedLoop(ctypes.Structure):
 @pytest.fixture(scope="module")
 def rule(tmp_path_factory):
     """The rule of ``kernels/runtime/team_size.h`` by itself."""
-    compiler = shutil.which("cc") or pytest.skip("no C compiler")
-    folder = tmp_path_factory.mktemp("rule")
-    (folder / "rule.c").write_text(RULE)
     kernels = Path(__file__).resolve().parents[2] / "plrank_fast" / "kernels"
-    compile_rule = [compiler, "-shared", "-fPIC", f"-I{kernels}", "-o", folder / "rule.so", folder / "rule.c", "-lm"]
-    subprocess.run(compile_rule, check=True)
-    library = ctypes.CDLL(str(folder / "rule.so"))
+    library = ctypes.CDLL(compiled(tmp_path_factory.mktemp("rule"), RULE, f"-I{kernels}", "-lm"))
     sizes, loop, double = ctypes.POINTER(runtime_variables.Sizes), ctypes.POINTER(ExpectedLoop), ctypes.c_double
     library.expect.argtypes, library.expect.restype = [sizes, *[double] * 4], ExpectedLoop
     library.team_size.argtypes = [sizes, loop, ctypes.c_int, double]
