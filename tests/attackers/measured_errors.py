@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -18,7 +18,7 @@ import trapezoid_reference
 from adversarial_problem import Problem
 from error_bounds import LEAST, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_terms, ratio
 from measured_errors_of_logs import logs, ranking_rows, rewards_of_rankings
-from measured_errors_of_long_lists import cost_of_long_list, given_rankings_of_long_lists, long_lists
+from measured_errors_of_long_lists import cost_of_long_list, long_lists, long_problem
 from measured_errors_of_losses import losses
 from measured_errors_of_ties import ties
 from plrank_fast import fairness, reference
@@ -28,6 +28,7 @@ from plrank_fast._core.gradients import sampled
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
 FEWEST_ALIKE = 8  # ranks from which it matters whether rank weights fall at one of them
+MOST_RANKED, MOST_DOCS_RANKED = 20, 30_000  # ranks and documents of long lists with given rankings
 COARSE = 1e-3  # a tolerance that leaves a rule for the nodes few digits to be wrong in
 
 
@@ -88,7 +89,7 @@ def hessian_products(problem: Problem, *, finer: bool = False) -> Ratios:
     """Products of the Hessian with vectors that add up, cancel, or hold one entry."""
     rng = np.random.default_rng(problem.seed)
     n_docs, rtol = problem.n_docs, max(problem.rtol, FINEST_CHECKED)
-    step = trapezoid_reference.step_of(problem.cutoff) / (3 if finer else 2)
+    step = trapezoid_reference.step_of(problem.cutoff, finer=finer) / 2
     kinds = rng.normal(size=n_docs), rng.choice([-1.0, 1.0], n_docs), np.ones(n_docs), np.eye(n_docs)[0]
     vector = kinds[rng.integers(len(kinds))]
     plain = problem.scores, problem.relevance, problem.rank_weights[:n_docs]
@@ -133,53 +134,36 @@ def stopping(problem: Problem, *, finer: bool = False) -> Ratios:
     return exact_expectations(problem, noise=noise, stop=kinds[problem.rank_weights.size % len(kinds)], finer=finer)
 
 
-def against_finer_nodes(problem: Problem, prefix: str, rank_weights: np.ndarray, least_rtol: float) -> Ratios:
-    """Gradient and Hessian diagonal against the kernel's own nodes for 1e-12.
+def finer_nodes(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Variants of a problem against the kernel's own nodes for 1e-12, which ``exact`` holds against another reference.
 
-    The attack on ``exact`` holds those against another reference. A thousand times as fast, so that climbs go further.
+    A thousand times as fast, so that climbs go further: a coarse tolerance; 32 ranks or more, for which a band of
+    coefficients is taken; relevance that is nearly equal but for one document, with rank weights that fall at one rank,
+    where all errors add up; and values of lists that spread far, where the errors of all panels do.
     """
-    problem = dataclasses.replace(
-        problem, rank_weights=rank_weights, rtol=max(problem.rtol, least_rtol), exponents=(0, 0, 0), far=None
-    )
-    if problem.is_trivial:
-        return {}
-    arrays = problem.scores, problem.relevance, rank_weights
-    gradient, hessian = np.zeros((2, problem.n_docs))
-    _exact.solve_unchecked(*arrays, 1e-12, False, gradient, hessian)
-    return exact_gradients(problem, prefix, gradient, hessian)
-
-
-def coarse(problem: Problem, *, finer: bool = False) -> Ratios:
-    """At a coarse tolerance."""
-    return against_finer_nodes(problem, "coarse ", problem.rank_weights, COARSE)
-
-
-def many_ranks(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Measure with 32 ranks or more, for which a band of coefficients is taken; weights repeat if there are fewer."""
-    if problem.n_docs <= FEWEST_BANDED:
-        return {}
-    cutoff = max(FEWEST_BANDED, problem.cutoff)
-    return against_finer_nodes(problem, "banded ", np.resize(problem.rank_weights, cutoff), FINEST_CHECKED)
-
-
-def alike(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Nearly equal relevance but of one document, and rank weights that fall at one rank: all errors add up."""
     relevance = 1.0 + 0.2 * problem.relevance / max(np.abs(problem.relevance).max(), LEAST)
     relevance[0] = 0.0
-    rank_weights = np.ones(min(max(FEWEST_ALIKE, problem.cutoff), problem.n_docs))
-    return against_finer_nodes(
-        dataclasses.replace(problem, relevance=relevance), "alike ", rank_weights, FINEST_CHECKED
-    )
-
-
-def panels(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Values of lists that spread far, alone: the errors of all panels add up, which nothing shows but their bounds."""
-    arrays, ratios = (10.0 * problem.scores, problem.relevance, problem.rank_weights), {}
-    bound = max(problem.rtol, FINEST_CHECKED) * np.abs(problem.rank_weights[: problem.n_docs]).sum()
+    rtol, last = max(problem.rtol, FINEST_CHECKED), min(max(FEWEST_ALIKE, problem.cutoff), problem.n_docs)
+    variants = {
+        "coarse ": {"rtol": max(problem.rtol, COARSE)},
+        "alike ": {"rtol": rtol, "relevance": relevance, "rank_weights": np.ones(last)},
+    }
+    if problem.n_docs > FEWEST_BANDED:
+        banded = np.resize(problem.rank_weights, max(FEWEST_BANDED, problem.cutoff))  # repeats itself
+        variants["banded "] = {"rtol": rtol, "rank_weights": banded}
+    ratios: Ratios = {}
+    for prefix, changes in variants.items():
+        variant = dataclasses.replace(problem, exponents=(0, 0, 0), far=None, **changes)
+        if not variant.is_trivial:
+            gradient, hessian = np.zeros((2, problem.n_docs))
+            _exact.solve_unchecked(*variant.passed(), 1e-12, False, gradient, hessian)
+            ratios |= exact_gradients(variant, prefix, gradient, hessian)
+    arrays = 10.0 * problem.scores, problem.relevance, problem.rank_weights
+    bound = rtol * np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
     for noise in ("gumbel", "normal"):
-        got = plr.expected_metric(*arrays, rtol=max(problem.rtol, FINEST_CHECKED), noise=noise, n_threads=1)[0]
+        got = plr.expected_metric(*arrays, rtol=rtol, noise=noise, n_threads=1)[0]
         best, _, _ = _exact.solve_unchecked(*arrays, 1e-12, noise == "normal", np.zeros(problem.n_docs), None)
-        ratios[f"value of panels, {noise}"] = ratio(abs(got - best), bound * np.abs(problem.relevance).max())
+        ratios[f"value of panels, {noise}"] = ratio(abs(got - best), bound)
     return ratios
 
 
@@ -199,60 +183,85 @@ def probabilities(problem: Problem, *, finer: bool = False) -> Ratios:
     }
 
 
-def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Every estimator that takes rankings, on likely and on absurd ones."""
-    problem = dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
+def of_rankings(problem: Problem, rankings: np.ndarray) -> Ratios:
+    """Every estimator that takes rankings; ``pl_rank_cmc`` is left to `conditional`, whose reference takes longer."""
     scores, relevance, rank_weights = problem.passed()
-    rankings = ranking_rows(problem, 3)
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
-    exponent = problem.exponents[0] + problem.exponents[1]
-    options = {"rankings": rankings, "n_threads": 1}
-    ratios = {}
+    of_relevance, of_weights, _ = problem.exponents
+    options = {"offsets": [0, scores.size], "rankings": rankings, "n_threads": 1}
+    found = []
     for variant, estimator in enumerate((plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3), start=1):
         best = ranking_reference.pl_rank(variant, scores, *plain, rankings)
-        ratios[f"pl_rank_{variant}"] = of_terms(estimator(scores, relevance, rank_weights, **options), best, exponent)
+        found.append((f"pl_rank_{variant}", estimator(scores, relevance, rank_weights, **options), best))
     for to_go, baseline in itertools.product((False, True), repeat=2):
         name = "placement_policy_gradient" if to_go else "policy_gradient"
         best = ranking_reference.policy_gradient(scores, *plain, rankings, to_go=to_go, baseline=baseline)
         got = getattr(plr, name)(scores, relevance, rank_weights, baseline=baseline, **options)
-        ratios[name + " with baseline" * baseline] = of_terms(got, best, exponent)
+        found.append((name + " with baseline" * baseline, got, best))
     got = plr.expected_metric(scores, relevance, rank_weights, method="sample", **options)[0]
-    ratios["sampled value"] = of_terms(got, ranking_reference.metric(*plain, rankings), exponent)
-    _, diagonal = plr.pl_rank_3(scores, relevance, rank_weights, hessian=True, **options)
-    ratios["pl_rank_3's Hessian"] = of_terms(
-        diagonal, ranking_reference.pl_rank_hessian(scores, *plain, rankings), exponent
-    )
+    found.append(("sampled value", got, ranking_reference.metric(*plain, rankings)))
+    _, got = plr.pl_rank_3(scores, relevance, rank_weights, hessian=True, **options)
+    found.append(("pl_rank_3's Hessian", got, ranking_reference.pl_rank_hessian(scores, *plain, rankings)))
+    ratios = {name: of_terms(got, best, of_relevance + of_weights) for name, got, best in found}
     shown = fairness.expected_exposure(scores, rank_weights, method="sample", **options)
-    best = reference.exposure(problem.n_docs, plain[1], rankings)
-    ratios["sampled exposure"] = of_terms(shown, Terms(best, np.abs(plain[1]).sum()), problem.exponents[1])
+    best = Terms(reference.exposure(problem.n_docs, plain[1], rankings), np.abs(plain[1]).sum())
+    ratios["sampled exposure"] = of_terms(shown, best, of_weights)
     rewards, chances = relevance[rankings].sum(axis=1), np.exp2(np.arange(float(len(rankings))))
-    best = ranking_reference.log_prob_gradient(scores, rankings, np.ldexp(rewards, -problem.exponents[0]))
-    got = plr.ranking_log_prob_vjp(scores, rankings, rewards, n_threads=1)
-    ratios["ranking_log_prob_vjp"] = of_terms(got, best, problem.exponents[0])
+    weighted = np.ldexp(rewards, -of_relevance) * chances / len(rankings)
     got = plr.policy_gradient(scores, rewards=rewards, importance_weights=chances, **options)
-    weighted = np.ldexp(rewards, -problem.exponents[0]) * chances / len(rankings)
     best = ranking_reference.log_prob_gradient(scores, rankings, weighted)
-    ratios["policy_gradient of rewards"] = of_terms(got, best, problem.exponents[0])
-    logs = plr.ranking_log_prob(scores, rankings, n_threads=1)
-    for got, ranking in zip(logs, rankings, strict=True):
-        total = ranking_reference.log_prob(scores, ranking).total
-        worst = ratio(float(abs(got - total)), float(OF_TERMS * abs(total) + LEAST))
-        ratios["ranking_log_prob"] = max(ratios.get("ranking_log_prob", 0.0), worst)
+    ratios["policy_gradient of rewards"] = of_terms(got, best, of_relevance)
+    got = plr.ranking_log_prob_vjp(scores, rankings, rewards, n_threads=1)
+    best = ranking_reference.log_prob_gradient(scores, rankings, np.ldexp(rewards, -of_relevance))
+    ratios["ranking_log_prob_vjp"] = of_terms(got, best, of_relevance)
+    got = plr.ranking_log_prob(scores, rankings, n_threads=1)
+    best = Terms([ranking_reference.log_prob(scores, ranking).total for ranking in rankings])  # all are of one sign
+    ratios["ranking_log_prob"] = of_terms(got, best)
     return ratios
 
 
-def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
-    """``pl_rank_cmc`` for given rankings, gradient and Hessian diagonal: held to the largest item's absolute terms."""
-    problem = dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
-    rankings = ranking_rows(problem, 2)
+def conditional_on(problem: Problem, rankings: np.ndarray, items: Sequence[int]) -> Ratios:
+    """Measure ``pl_rank_cmc`` for some items, gradient and Hessian diagonal, by the largest item's absolute terms."""
     plain = problem.relevance, problem.rank_weights[: problem.n_docs]
+    options = {"offsets": [0, problem.n_docs], "rankings": rankings, "hessian": True, "n_threads": 1}
+    both = plr.pl_rank_cmc(*problem.passed(), **options)
+    best = ranking_reference.conditional_monte_carlo(problem.passed_scores(), *plain, rankings, items)
+    names = "pl_rank_cmc", "pl_rank_cmc's Hessian"
     exponent = problem.exponents[0] + problem.exponents[1]
-    gradient, diagonal = plr.pl_rank_cmc(*problem.passed(), rankings=rankings, hessian=True, n_threads=1)
-    best = ranking_reference.conditional_monte_carlo(problem.passed_scores(), *plain, rankings, range(problem.n_docs))
-    return {
-        "pl_rank_cmc": of_terms(gradient, best[0], exponent),
-        "pl_rank_cmc's Hessian": of_terms(diagonal, best[1], exponent),
-    }
+    return {name: of_terms(got[items], of, exponent) for name, got, of in zip(names, both, best, strict=True)}
+
+
+def without_scale(problem: Problem) -> Problem:
+    """Return the problem at a scale of the noise of 1, which is all that the Plackett-Luce model has."""
+    return dataclasses.replace(problem, exponents=(*problem.exponents[:2], 0))
+
+
+def given_rankings(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Every estimator that takes rankings, on likely and on absurd ones."""
+    return of_rankings(without_scale(problem), ranking_rows(problem, 3))
+
+
+def conditional(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Measure all items of ``pl_rank_cmc``."""
+    return conditional_on(without_scale(problem), ranking_rows(problem, 2), range(problem.n_docs))
+
+
+def given_rankings_of_long_lists(problem: Problem, *, finer: bool = False) -> Ratios:
+    """Likely rankings of a long list, a few of whose items are up to 20 nats ahead of the others.
+
+    Once these are placed, the weights that are left are a small difference of sums over all items.
+    """
+    rng = np.random.default_rng(problem.seed)
+    problem, _ = long_problem(problem.seed)
+    scores, relevance = problem.scores[:MOST_DOCS_RANKED].copy(), problem.relevance[:MOST_DOCS_RANKED]
+    rank_weights = problem.rank_weights[:MOST_RANKED]
+    n_ahead, n_rankings = int(rng.integers(1, rank_weights.size + 1)), int(rng.integers(2, 4))
+    scores[:n_ahead] += rng.uniform(0.0, 20.0, n_ahead)
+    rankings = plr.sample_rankings(scores, n_rankings, rank_weights.size, rng=problem.seed, n_threads=1)
+    problem = dataclasses.replace(problem, scores=scores, relevance=relevance, rank_weights=rank_weights)
+    some = np.append(rankings[:, :2].ravel(), rng.integers(scores.size, size=2))
+    found = of_rankings(problem, rankings) | conditional_on(problem, rankings, some)
+    return {f"long given: {name}": ratio for name, ratio in found.items()}
 
 
 def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
@@ -288,13 +297,10 @@ ATTACKS = {
     "exact": Attack(exact_expectations, 400, lambda p: _nodes(p) * p.n_docs * p.cutoff),
     "products": Attack(hessian_products, 150, lambda p: 10.0 * _nodes(p) * p.n_docs * p.cutoff),
     "average precision": Attack(average_precision, 400, lambda p: 4.0 * _nodes(p) * p.n_docs * p.cutoff),
-    "coarse": Attack(coarse, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
-    "many ranks": Attack(many_ranks, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
+    "finer nodes": Attack(finer_nodes, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
     # a normal distribution function costs ten ranks
     "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
     "stopping": Attack(stopping, 400, lambda p: (_nodes(p) + _normal_nodes(p)) * p.n_docs * (p.cutoff + 10)),
-    "alike": Attack(alike, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
-    "panels": Attack(panels, 150, lambda p: 100.0 * p.n_docs * p.cutoff),
     "long": Attack(long_lists, 2, cost_of_long_list),
     "long given": Attack(given_rankings_of_long_lists, 2, cost_of_long_list),
     "probabilities": Attack(probabilities, 400, lambda p: _nodes(p) * p.n_docs**2),

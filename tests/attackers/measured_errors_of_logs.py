@@ -8,7 +8,6 @@ the number of ranks included; where weights are divided by their sum, a term cou
 from __future__ import annotations
 
 import dataclasses
-import itertools
 
 import numpy as np
 
@@ -21,12 +20,6 @@ from plrank_fast import off_policy
 Rows = list[np.ndarray]
 LIKELIEST = 138.0  # logarithm of the largest weight of a session that is asked for without a bound
 FEW_SESSIONS = 5
-
-
-def log_weights(scores: np.ndarray, logging_scores: np.ndarray, ranking: np.ndarray) -> Terms:
-    """Logarithms of a session's importance weights, of the ranks down to each."""
-    new, old = (ranking_reference.log_prob_of_prefixes(f, ranking) for f in (scores, logging_scores))
-    return new - old + Terms(0.0, 1.0)
 
 
 def sessions_of(problem: Problem) -> tuple[np.ndarray, Rows]:
@@ -49,10 +42,6 @@ def ranking_rows(problem: Problem, n_rankings: int) -> np.ndarray:
     ]
     chosen = rng.integers(len(kinds), size=n_rankings)
     return np.array([kinds[kind]()[: problem.cutoff] for kind in chosen])
-
-
-def of_estimate(name: str, estimate: off_policy.OffPolicyEstimate, value: Terms, gradient: Terms) -> Ratios:
-    return {name: of_terms(estimate.value, value), f"{name}'s gradient": of_terms(estimate.gradient, gradient)}
 
 
 def shared_out(
@@ -78,68 +67,53 @@ def logs(problem: Problem, *, finer: bool = False) -> Ratios:
     problem = dataclasses.replace(problem, exponents=(0, 0, 0))
     scores, relevance = problem.passed_scores(), problem.relevance
     rankings, rows = sessions_of(problem)
-    bias = plr.dcg_weights(problem.cutoff)
-    of_ranks = np.where(rankings >= 0, relevance[rankings] * bias, 0.0)
-    gains = np.array([relevance[row].sum() for row in rows])
+    of_ranks = np.where(rankings >= 0, relevance[rankings] * plr.dcg_weights(problem.cutoff), 0.0)
+    of_rankings = np.array([relevance[row].sum() for row in rows])
+    # sessions and the rank that the gains of each come at: the last one, or one after another
+    whole = [[(i, row.size - 1) for i, row in enumerate(rows)]]
+    by_rank = [[(i, k) for i, row in enumerate(rows) if row.size > k] for k in range(max(row.size for row in rows))]
     ratios: Ratios = {}
     for logging_scores in (scores + np.clip(relevance, -3.0, 3.0), np.zeros(problem.n_docs)):
-        weights = [log_weights(scores, logging_scores, row) for row in rows]
-        options = {"logging_scores": logging_scores, "n_threads": 1}
-        last = stacked([each[-1] for each in weights])
-        found = _of_whole_rankings(scores, rankings, rows, gains, last.total, last.absolute, options)
-        found |= _of_prefixes(scores, rankings, rows, of_ranks, weights, options)
-        ratios |= {name: max(ratios.get(name, 0.0), ratio) for name, ratio in found.items()}
+        new, old = ([ranking_reference.log_prob_of_prefixes(f, row) for row in rows] for f in (scores, logging_scores))
+        weights = [a - b + Terms(0.0, 1.0) for a, b in zip(new, old, strict=True)]  # their logarithms
+        middle = float(np.mean(sorted(each.total[-1] for each in weights)[-2:]))
+        apart = min(abs(np.expm1(each.total[-1] - middle)) for each in weights) > 1e-6 and abs(middle) < LIKELIEST
+        clips = None, *([float(np.exp(middle))] if apart else [])
+        for name, places, gains, clip in (
+            *(("ips", whole, of_rankings, clip) for clip in clips),
+            ("rips", by_rank, of_ranks, None),
+        ):
+            for self_normalized in (False, True):
+                tops = [max(weights[i].total[k] for i, k in at) for at in places]
+                too_small = self_normalized and min(tops) < -LIKELIEST
+                if too_small or (clip is None and max(tops) > LIKELIEST):
+                    continue
+                options = {"logging_scores": logging_scores, "self_normalized": self_normalized, "n_threads": 1}
+                options |= {"clip": clip} if name == "ips" else {}
+                got = getattr(off_policy, name)(scores, rankings, gains, **options)
+                best = estimate(scores, rows, places, weights, gains, np.inf if clip is None else clip, self_normalized)
+                title = name + ", self-normalized" * self_normalized + ", clipped" * (clip is not None)
+                for part, number, terms in zip(
+                    (title, f"{title}'s gradient"), (got.value, got.gradient), best, strict=True
+                ):
+                    ratios[part] = max(ratios.get(part, 0.0), of_terms(number, terms))
     return ratios
 
 
-def _of_whole_rankings(scores, rankings, rows, gains, logs_, sizes, options) -> Ratios:
-    ratios: Ratios = {}
-    in_order = np.sort(logs_)
-    middle = float(in_order[-2:].mean())
-    apart = np.abs(np.expm1(logs_ - middle)).min() > 1e-6 and abs(middle) < LIKELIEST
-    for clip, self_normalized in itertools.product((None, float(np.exp(middle)) if apart else None), (False, True)):
-        bound = np.inf if clip is None else np.longdouble(clip)
-        if (clip is None and in_order[-1] > LIKELIEST) or (self_normalized and in_order[-1] < -LIKELIEST):
-            continue
-        weights = np.minimum(np.exp(np.minimum(logs_, 10_000)), bound)
-        slopes = np.where(weights < bound, weights, 0)
-        value, credit = shared_out(weights, slopes, sizes, gains, self_normalized)
-        gradient = ranking_reference.credited(
-            scores, rows, [credit[i] * np.ones(row.size) for i, row in enumerate(rows)]
-        )
-        estimate = off_policy.ips(scores, rankings, gains, clip=clip, self_normalized=self_normalized, **options)
-        name = "ips" + ", self-normalized" * self_normalized + ", clipped" * (clip is not None)
-        ratios |= of_estimate(name, estimate, value, gradient)
-    return ratios
-
-
-def _of_prefixes(scores, rankings, rows, of_ranks, weights: list[Terms], options) -> Ratios:
-    ratios: Ratios = {}
-    if max(each.total.max() for each in weights) > LIKELIEST:
-        return ratios
-    for self_normalized in (False, True):
-        value, credit = Terms(0.0), [[] for _ in rows]
-        for k in range(rankings.shape[1]):
-            there = [i for i, row in enumerate(rows) if row.size > k]
-            if not there:
-                break
-            of_rank = stacked([weights[i][k] for i in there])
-            w = np.exp(of_rank.total)
-            if self_normalized and w.max() < np.exp(-LIKELIEST):
-                return ratios
-            of_all = 1 if self_normalized else len(there) / len(rows)
-            part, of_part = shared_out(w, w, of_rank.absolute, of_ranks[there, k], self_normalized)
-            value += of_all * part
-            for i, one in zip(there, range(len(there)), strict=True):
-                credit[i].append(of_all * of_part[one])
-        # each rank, from those below
-        down_to = [
-            np.triu(np.ones((row.size, row.size))) @ stacked(each) for row, each in zip(rows, credit, strict=True)
-        ]
-        gradient = ranking_reference.credited(scores, rows, down_to)
-        estimate = off_policy.rips(scores, rankings, of_ranks, self_normalized=self_normalized, **options)
-        ratios |= of_estimate("rips" + ", self-normalized" * self_normalized, estimate, value, gradient)
-    return ratios
+def estimate(scores, rows, places, weights, gains, clip, self_normalized) -> tuple[Terms, Terms]:
+    """Value and gradient: the sum over ``places`` of what the sessions there give."""
+    value, credit = Terms(0.0), [[Terms(0.0)] * row.size for row in rows]
+    for at in places:
+        logs_ = stacked([weights[i][k] for i, k in at])
+        w = np.minimum(np.exp(np.minimum(logs_.total, 10_000)), np.longdouble(clip))
+        of_all = 1 if self_normalized else len(at) / len(rows)
+        of_sessions = np.array([gains[i] if gains.ndim == 1 else gains[i, k] for i, k in at])
+        part, of_part = shared_out(w, np.where(w < clip, w, 0), logs_.absolute, of_sessions, self_normalized)
+        value += of_all * part
+        for place, (i, k) in enumerate(at):
+            credit[i][k] = of_all * of_part[place]
+    down_to = [np.triu(np.ones((row.size, row.size))) @ stacked(each) for row, each in zip(rows, credit, strict=True)]
+    return value, ranking_reference.credited(scores, rows, down_to)
 
 
 def rewards_of_rankings(problem: Problem, *, finer: bool = False) -> Ratios:

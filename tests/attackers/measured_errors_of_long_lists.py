@@ -1,9 +1,9 @@
-"""Error over bound of the exact gradient, and of PL-Rank-3 for given rankings, on lists of 300 to 100,000 documents.
+"""Error over bound of the exact gradient on lists of 300 to 100,000 documents.
 
 The exact gradient is judged by what must hold exactly, which needs no reference: a constant added to all scores moves
 nothing, so that gradients sum to 0; documents with the same score and relevance have the same gradient; and at equal
 scores the value is mean(rho) sum(theta), the gradient a multiple of rho less its mean. A reference judges the short
-ones too. For given rankings there is one.
+ones too.
 """
 
 from __future__ import annotations
@@ -11,19 +11,17 @@ from __future__ import annotations
 import numpy as np
 
 import plrank_fast as plr
-import ranking_reference
 import trapezoid_reference
 from adversarial_problem import Problem
-from error_bounds import Ratios, of_terms, ratio
+from error_bounds import Ratios, ratio
 
 SHORTEST, LONGEST, MOST_RANKS = 300, 100_000, 1500
 MOST_WORK = 3e6  # documents times ranks
 MOST_FOR_REFERENCE = 2e3
-MOST_RANKED, MOST_DOCS_RANKED = 20, 30_000  # ranks and documents with given rankings
 FINEST_ALWAYS_HELD = 2e-9  # below it rounding may be more than the bound, and the call says so
 
 
-def _long_problem(seed: int) -> tuple[Problem, bool]:
+def long_problem(seed: int) -> tuple[Problem, bool]:
     """Draw a problem with many alike documents; also whether all scores are equal."""
     rng = np.random.default_rng(seed)
     n_docs = int(np.exp(rng.uniform(np.log(SHORTEST), np.log(LONGEST))))
@@ -60,13 +58,13 @@ def _long_problem(seed: int) -> tuple[Problem, bool]:
 
 def cost_of_long_list(problem: Problem) -> float:
     """Documents times ranks, of which a hunt sets the most."""
-    problem, _ = _long_problem(problem.seed)
+    problem, _ = long_problem(problem.seed)
     return float(problem.n_docs * problem.cutoff)
 
 
 def long_lists(problem: Problem, *, finer: bool = False) -> Ratios:
     """Gradient, Hessian diagonal and value of a long list, made from the problem's seed, for either noise."""
-    problem, equal = _long_problem(problem.seed)
+    problem, equal = long_problem(problem.seed)
     ratios: Ratios = {}
     for noise in ("gumbel", "normal"):
         try:
@@ -106,33 +104,4 @@ def _ratios(problem: Problem, noise: str, equal: bool, finer: bool) -> Ratios:
         best = trapezoid_reference.expectations(scores, relevance, rank_weights, noise=noise, finer=finer)
         ratios["gradient"] = error(gradient - best[1], best[1])
         ratios["Hessian diagonal"] = error(diagonal - best[2], best[2])
-    return ratios
-
-
-def given_rankings_of_long_lists(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Likely rankings of a long list, a few of whose items are up to 20 nats ahead of the others.
-
-    Once these are placed, the weights that are left are a small difference of sums over all items.
-    """
-    rng = np.random.default_rng(problem.seed)
-    problem, _ = _long_problem(problem.seed)
-    scores, relevance = problem.scores[:MOST_DOCS_RANKED].copy(), problem.relevance[:MOST_DOCS_RANKED]
-    rank_weights = problem.rank_weights[:MOST_RANKED]
-    n_ahead, n_rankings = int(rng.integers(1, rank_weights.size + 1)), int(rng.integers(1, 4))
-    scores[:n_ahead] += rng.uniform(0.0, 20.0, n_ahead)
-    arrays, options = (scores, relevance, rank_weights), {"offsets": [0, scores.size], "n_threads": 1}
-    rankings = plr.sample_rankings(scores, n_rankings, rank_weights.size, rng=problem.seed, n_threads=1)
-    ratios: Ratios = {}
-    for variant, estimator in ((1, plr.pl_rank_1), (3, plr.pl_rank_3)):
-        best = ranking_reference.pl_rank(variant, *arrays, rankings)
-        got = estimator(*arrays, rankings=rankings, **options)
-        ratios[f"long given: pl_rank_{variant}"] = of_terms(got, best)
-    some = np.append(rankings[:, :2].ravel(), rng.integers(scores.size, size=2))
-    best, of_hessian = ranking_reference.conditional_monte_carlo(*arrays, rankings, some)
-    got, diagonal = plr.pl_rank_cmc(*arrays, rankings=rankings, hessian=True, **options)
-    ratios["long given: pl_rank_cmc"] = of_terms(got[some], best)
-    ratios["long given: pl_rank_cmc's Hessian"] = of_terms(diagonal[some], of_hessian)
-    log_prob = ranking_reference.log_prob(scores, rankings[0])
-    got = plr.ranking_log_prob(scores, rankings, n_threads=1)[0]
-    ratios["long given: ranking_log_prob"] = of_terms(got, log_prob)
     return ratios

@@ -16,6 +16,8 @@ from error_bounds import Ratios, ratio
 MOST_TIED = 10_000
 OF_TIES = 1e-10
 STEP = 0.12  # at most; half of pi over it is 82 nats of error
+LOOKS = 60  # times at once
+LEAST_SHARE = np.finfo(np.longdouble).tiny
 NOTHING = 150.0  # nats below the largest integrand
 LEAST_DERIVATIVE = 1e-295  # its digits are those of a normal number, ten of them
 MOST_LIKELY = 690.0  # log-odds, beyond which derivatives are no normal numbers
@@ -33,31 +35,21 @@ def log_integrand(
 
 
 def times(log_odds: np.ndarray, counts: np.ndarray, *, finer: bool, derived: bool = False) -> np.ndarray:
-    """Equal steps over all times at which the integrand, or its product with all shares together, is something."""
-    every, lightest = (log_odds, counts), (log_odds[:1], np.ones(1))
+    """Equal steps over all times at which the integrand, or its product with all shares together, is something.
 
-    def height(time: float, of: tuple[np.ndarray, np.ndarray] = every) -> float:
-        log_h, _, share = log_integrand(np.array([time], np.longdouble), *of)
-        return float(log_h[0] + (np.log(of[1] @ share)[0] if derived else 0))
-
-    first = -float(log_odds[0]) if derived else 0.0
-    low, high = first - 5.0, first + float(np.log1p(counts.sum()))  # the mode of the lightest item's derivative
-    while high - low > 1e-3:
-        third = (high - low) / 3
-        left, right = (height(one, lightest if derived else every) for one in (low + third, high - third))
-        low, high = (low + third, high) if left < right else (low, high - third)
-    mode, top = low, height(low)
-    ends = []
-    for sign in (-1, 1):
-        near, far = 0.0, 1.0
-        while height(mode + sign * far) > top - NOTHING:
-            near, far = far, 2 * far
-        while far - near > 1e-2 * far:
-            middle = (near + far) / 2
-            near, far = (middle, far) if height(mode + sign * middle) > top - NOTHING else (near, middle)
-        ends.append(mode + sign * far)
-    step = min(STEP, (ends[1] - ends[0]) / 250) / (2 if finer else 1)
-    return np.arange(ends[0], ends[1], step).astype(np.longdouble)
+    The times looked at are narrowed down to these as long as that makes them many fewer.
+    """
+    low, high = min(0.0, -float(log_odds[0])) - NOTHING - 5.0, float(np.log1p(counts.sum())) + 5.0
+    before = np.inf
+    while high - low < 0.9 * before:
+        before, time = high - low, np.linspace(low, high, LOOKS).astype(np.longdouble)
+        height, _, share = log_integrand(time, log_odds, counts)
+        if derived:
+            height = height + np.log(np.maximum(counts @ share, LEAST_SHARE))
+        near = np.flatnonzero(height > height.max() - NOTHING)
+        low, high = float(time[max(0, near[0] - 1)]), float(time[min(LOOKS - 1, near[-1] + 1)])
+    step = min(STEP, (high - low) / 250) / (2 if finer else 1)
+    return np.arange(low, high, step).astype(np.longdouble)
 
 
 def bucket(log_odds: np.ndarray, *, finer: bool) -> tuple[np.longdouble, np.ndarray, np.ndarray, np.longdouble]:

@@ -14,12 +14,12 @@ from plrank_fast import reference
 NODES_AT_ONCE = 400_000  # complex numbers in an array
 
 
-def step_of(cutoff: int) -> float:
+def step_of(cutoff: int, *, finer: bool = False) -> float:
     """Spacing in ln t: the arrival of rank k is 1 / sqrt(k) wide at least; at 0.6 of that the rule errs by e^-54.
 
     The same holds for normal noise, in its standard deviations, with the number of documents for k.
     """
-    return 0.6 / np.sqrt(max(cutoff, 9))
+    return 0.6 / np.sqrt(max(cutoff, 9)) / (3 if finer else 1)
 
 
 def nodes_needed(scores: np.ndarray, cutoff: int) -> float:
@@ -27,30 +27,18 @@ def nodes_needed(scores: np.ndarray, cutoff: int) -> float:
     return float((45.0 + np.log(scores.size) + np.ptp(scores)) / step_of(cutoff))
 
 
-def expectations(
-    scores: np.ndarray,
-    relevance: np.ndarray,
-    rank_weights: np.ndarray,
-    *,
-    noise: str = "gumbel",
-    stop: np.ndarray | None = None,
-    finer: bool = False,
-) -> tuple[float, np.ndarray, np.ndarray]:
+def expectations(scores, relevance, rank_weights, *, noise="gumbel", stop=None, finer=False):
     """Value, gradient and Hessian diagonal; ``finer`` takes three times the nodes."""
-    share = 1 / 3 if finer else 1.0
     if noise == "gumbel":
-        step = share * step_of(min(rank_weights.size, scores.size))
+        step = step_of(min(rank_weights.size, scores.size), finer=finer)
         return reference.exact_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
-    step = share * step_of(scores.size)
+    step = step_of(scores.size, finer=finer)
     return reference.exact_normal_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
 
 
-def average_precision(
-    scores: np.ndarray, relevance: np.ndarray, cutoff: int, *, finer: bool = False
-) -> tuple[float, np.ndarray]:
+def average_precision(scores, relevance, cutoff, *, finer=False):
     """Expected average precision and its gradient."""
-    step = step_of(cutoff) / (3 if finer else 1)
-    return reference.average_precision_by_trapezoid(scores, relevance, cutoff, step=step)
+    return reference.average_precision_by_trapezoid(scores, relevance, cutoff, step=step_of(cutoff, finer=finer))
 
 
 def rank_probabilities(scores: np.ndarray, cutoff: int, *, finer: bool = False) -> np.ndarray:
@@ -62,7 +50,7 @@ def rank_probabilities(scores: np.ndarray, cutoff: int, *, finer: bool = False) 
     n_docs = scores.size
     weights = np.exp(scores - scores.max())
     z = np.exp(-2j * np.pi * np.arange(n_docs // 2 + 1) / n_docs)
-    step = step_of(cutoff) / (3 if finer else 1)
+    step = step_of(cutoff, finer=finer)
     first, last = -np.log(weights.sum()) - 37.0, 4.0 - np.log(weights.min())
     times = np.exp(first + step * np.arange(np.ceil((last - first) / step)))
     transform = np.zeros((n_docs, z.size), complex)
