@@ -349,9 +349,9 @@ def lambda_rank(
     s is the slope, N the ideal DCG@K, g = 2^y - 1 are the gains and c(r) = 1 / log2(1 + r) for r <= K the discounts;
     ``truncation`` says what c(r) is past that. Ranks r are by descending score, of equal scores the lower index first.
 
-    The cost is O(D + K log K + R (D + K)), or O(D log D + R (D + K)) with "pairs"; R documents do not have the most
-    frequent label. Sources, which have no cutoff of their own: Burges, Ragno and Le, "Learning to rank with nonsmooth
-    cost functions", NIPS 2006; Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
+    The cost is O(D + K log K + R (D + K)), or O(D log D + R (D + K)) with "pairs", for R documents with a label above
+    0. Sources, which have no cutoff of their own: Burges, Ragno and Le, "Learning to rank with nonsmooth cost
+    functions", NIPS 2006; Burges, "From RankNet to LambdaRank to LambdaMART: an overview", 2010, section 4.
 
     Examples
     --------
@@ -417,9 +417,9 @@ def lambda_loss(
     .. math:: \sum_{i, j: y_i > y_j} (w_{ij} + \mu v_{ij}) \log_2\left(1 + e^{-s (f_i - f_j)}\right),
               \quad v_{ij} = |g_i - g_j| \left|\frac{1}{\log_2(1 + m)} - \frac{1}{\log_2(2 + m)}\right| / N
 
-    The weights w_ij, gains g and ranks r are those of ``lambda_rank``. The cost is O(D log D + R (D + K)); R documents
-    do not have the most frequent label. Source: Wang et al., "The LambdaLoss framework for ranking metric
-    optimization", CIKM 2018, section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
+    The weights w_ij, gains g and ranks r are those of ``lambda_rank``. The cost is O(D log D + R (D + K)) for R
+    documents with a label above 0. Source: Wang et al., "The LambdaLoss framework for ranking metric optimization",
+    CIKM 2018, section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
 
     The paper has no cutoff. Here a cutoff leaves out pairs without a document among the first K and makes ranks past K
     worth nothing in w_ij; it does not change v_ij. Others cut differently: rax keeps all pairs and raises v_ij of those

@@ -51,8 +51,7 @@ CONSTANTS = (
     Constant("kernels/sampling/groups/group_samplers.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
     Constant("kernels/sampling/groups/slot_table.c", "#define MOST_COMPARED ", "192", "64", "512", " /*"),
     # losses
-    Constant("_core/losses/pairs.pyx", "    WORTH_LISTING = ", "4", "0", "100000"),
-    Constant("_core/losses/pairs.pyx", "    WORTH_SEARCHING = ", "64", "0", "100000", "         "),
+    Constant("_core/losses/pairs.pyx", "cdef intp_t WORTH_LISTING = ", "4", "0", "100000", " "),
     Constant("kernels/losses/rank_losses.h", "#define PLR_SOFT_RANK_KEPT ((size_t)1 << ", "20", "0", "30"),
     # the exact gradient
     Constant(f"{_EXACT}/exponential_law.h", ".gap = ", "7.0", "2.0", "200.0"),

@@ -184,11 +184,11 @@ LAMBDAS = {
 
 
 @pytest.mark.parametrize("name", LAMBDAS)
-@pytest.mark.parametrize("common", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize("common", [0.0, 3.0])
 @pytest.mark.parametrize("cutoff", [1, 7, 200])
 def test_few_documents_of_another_label(cutoff, common, name):
-    """Most documents have one label, whichever: their rows are held against the few others only. Mutants: the others'
-    gradient lost; those others counted that rank higher; the distance of places in their list in place of that of
+    """Rows of irrelevant documents, if most are such, are held against the relevant ones only. Mutants: the gradient of
+    these lost; those counted that rank higher; the distance of places in their list in place of that of
     ranks; discounts past the cutoff, or the order there, as with the other truncation."""  # fmt: skip
     loss, plain = LAMBDAS[name]
     rng = np.random.default_rng(5)

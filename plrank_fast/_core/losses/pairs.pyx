@@ -2,11 +2,11 @@
 
 Sorted by label, the documents that one document should precede are a contiguous row, so pairs of equal labels are never
 visited. Ranked by score, the pairs that can change DCG@K are the rows of the first K documents, each against all that
-rank lower. Pairs of equal gains have weight 0, and most documents have the same gain, that of the irrelevant: their
-rows only pair with the R others that rank lower, which have a separate list. O(D + R D + K R).
+rank lower. Pairs of equal gains have weight 0, and most documents are irrelevant: their rows only pair with the R
+relevant ones that rank lower, which have a separate list. O(D + R D + K R).
 """
 
-from libc.math cimport NAN, log
+from libc.math cimport log
 from libc.string cimport memset
 
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
@@ -35,10 +35,7 @@ cdef extern from "losses/pair_losses.h" nogil:
 
 cdef const pair_kernels *kernels = pair_kernels_at(simd_level())
 
-# Number of pairs of equal gains, for each document, from which on it pays to
-cdef enum:
-    WORTH_LISTING = 4            # list the documents of another gain
-    WORTH_SEARCHING = 64         # search for the gain that most documents have, if that is not 0
+cdef intp_t WORTH_LISTING = 4    # pairs of irrelevant documents, for each document, from which on the list pays
 
 cdef struct Documents:           # arrays (n_items,), in descending order of score
     double *scores               # scores times the slope
@@ -58,13 +55,13 @@ cdef struct Ranked:
     double *keys                 # (n_items,) scratch of the sorts
     int32_t *items               # (n_items,) by rank
     Documents all
-    Documents others             # those without the common gain, if that list is used
-    int32_t *rank                # (n_items,) ranks of these others
+    Documents relevant           # those with a gain, if that list is used
+    int32_t *rank                # (n_items,) ranks of these
     double *distance             # (n_items,) of LambdaLoss, by difference of ranks
-    double *apart                # (n_items,) likewise, for the others of one row
-    double common_gain           # gain of most documents, whose rows pair with the others only; else NaN
-    intp_t n_others
-    intp_t others_seen           # others among the rows so far
+    double *apart                # (n_items,) likewise, for the relevant documents of one row
+    bint lists_relevant          # rows of irrelevant documents pair with the relevant ones only
+    intp_t n_relevant
+    intp_t relevant_seen         # among the rows so far
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -144,7 +141,7 @@ cdef void lay_out_ranked(Layout *layout, intp_t n_items, intp_t cutoff) noexcept
     state.distance = <double *>take(layout, doubles)
     state.apart = <double *>take(layout, doubles)
     lay_out_documents(&state.all, n_items, layout)
-    lay_out_documents(&state.others, n_items, layout)
+    lay_out_documents(&state.relevant, n_items, layout)
     state.items = <int32_t *>take(layout, n_items * sizeof(int32_t))
     state.rank = <int32_t *>take(layout, n_items * sizeof(int32_t))
 
@@ -163,57 +160,30 @@ cdef void gather_documents(LossQuery *query, Ranked *state, double ideal) noexce
     memset(documents.discounts + worth, 0, (query.n_items - worth) * sizeof(double))
 
 
-cdef void gather_others(Ranked *state, intp_t n_items) noexcept nogil:
-    """Copy the documents without the common gain to a separate list.
+cdef void gather_relevant(Ranked *state, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Copy the relevant documents to a list of their own, if to leave out the pairs of all others pays.
 
     There is no branch on the gains, which a processor could not predict.
     """
     cdef Documents *documents = &state.all
-    cdef Documents *others = &state.others
+    cdef Documents *relevant = &state.relevant
     cdef intp_t k, n = 0
     for k in range(n_items):
-        # the next document overwrites one of the common gain
-        others.scores[n] = documents.scores[k]
-        others.gains[n] = documents.gains[k]
-        others.discounts[n] = documents.discounts[k]
-        state.rank[n] = <int32_t>k
-        n += documents.gains[k] != state.common_gain
-    memset(others.gradient, 0, n * sizeof(double))
-    state.n_others = n
-
-
-cdef intp_t count(double value, const double *values, intp_t n) noexcept nogil:
-    cdef intp_t found = 0, i
-    for i in range(n):
-        found += values[i] == value
-    return found
-
-
-cdef double majority(const double *values, intp_t n) noexcept nogil:
-    """Return the value that more than half of all have, if there is one (Boyer and Moore, 1991); else any of them."""
-    cdef intp_t candidate = 0, ahead = 0, i
-    for i in range(n):
-        candidate += (i - candidate) * (ahead == 0)
-        ahead += 2 * (values[i] == values[candidate]) - 1
-    return values[candidate]
-
-
-cdef void set_common_documents_apart(Ranked *state, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """List documents apart from the common gain if saving pairs of equal gains pays. No gain equals NaN."""
-    cdef double common = 0.0
-    cdef intp_t n_common
-    state.common_gain = NAN
-    state.n_others = 0
-    state.others_seen = 0
-    if cutoff <= WORTH_LISTING:
+        n += documents.gains[k] > 0.0
+    state.lists_relevant = cutoff * (n_items - n) > WORTH_LISTING * n_items
+    state.n_relevant = state.relevant_seen = 0
+    if not state.lists_relevant:
         return
-    n_common = count(common, state.all.gains, n_items)
-    if 2 * n_common < n_items and cutoff > WORTH_SEARCHING:
-        common = majority(state.all.gains, n_items)
-        n_common = count(common, state.all.gains, n_items)
-    if cutoff * n_common > WORTH_LISTING * n_items:
-        state.common_gain = common
-        gather_others(state, n_items)
+    n = 0
+    for k in range(n_items):
+        # the next document overwrites an irrelevant one
+        relevant.scores[n] = documents.scores[k]
+        relevant.gains[n] = documents.gains[k]
+        relevant.discounts[n] = documents.discounts[k]
+        state.rank[n] = <int32_t>k
+        n += documents.gains[k] > 0.0
+    memset(relevant.gradient, 0, n * sizeof(double))
+    state.n_relevant = n
 
 
 cdef void begin_lambda(LossQuery *query) noexcept nogil:
@@ -232,7 +202,7 @@ cdef void begin_lambda(LossQuery *query) noexcept nogil:
     if query.options.distance_weight > 0.0:
         ideal *= log(2.0)  # LambdaLoss has logarithms to base 2
     gather_documents(query, state, ideal)
-    set_common_documents_apart(state, n_items, cutoff)
+    gather_relevant(state, n_items, cutoff)
     if query.options.distance_weight > 0.0:
         state.distance[0] = 0.0
         for k in range(1, n_items):
@@ -254,12 +224,12 @@ cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
     cdef intp_t k, i, begin, end
     for k in range(first, last):
         document = ranked_document(state.all.scores[k], state.all.gains[k], state.all.discounts[k])
-        if document.gain != state.common_gain:
-            state.others_seen += 1
+        if document.gain > 0.0 or not state.lists_relevant:
+            state.relevant_seen += 1
             against, begin, end = &state.all, k + 1, query.n_items
             lower = those_from(against, begin, state.distance + 1 if with_distance else NULL)
         else:
-            against, begin, end = &state.others, state.others_seen, state.n_others
+            against, begin, end = &state.relevant, state.relevant_seen, state.n_relevant
             if with_distance:
                 for i in range(begin, end):
                     state.apart[i] = state.distance[state.rank[i] - k]
@@ -272,8 +242,8 @@ cdef void finish_lambda(LossQuery *query) noexcept nogil:
     """Add the gradients of both lists, in the order of the documents."""
     cdef Ranked *state = <Ranked *>query.state
     cdef intp_t k
-    for k in range(state.n_others):
-        state.all.gradient[state.rank[k]] += state.others.gradient[k]
+    for k in range(state.n_relevant):
+        state.all.gradient[state.rank[k]] += state.relevant.gradient[k]
     for k in range(query.n_items):
         query.gradient[state.items[k]] = query.options.scale * state.all.gradient[k]
 

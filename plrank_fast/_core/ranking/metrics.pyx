@@ -4,7 +4,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, isnan, ldexp, log, log1p
 from libc.stdint cimport uintptr_t
-from libc.string cimport memset
+from libc.string cimport memcpy, memset
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
@@ -26,7 +26,7 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
     zeros,
 )
-from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, query_function, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of, read_only
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
@@ -323,23 +323,23 @@ cdef double alpha_dcg_of_ranking(
 
 
 cdef double greedy_alpha_dcg(
-    const Judgements *judged, intp_t n_items, intp_t n_ranks, double *left, char *chosen
+    const Judgements *judged, intp_t n_items, intp_t n_ranks, double *left, char *taken
 ) noexcept nogil:
     """Return the alpha-DCG of the ranking that takes the document of the largest gain at each rank."""
     cdef intp_t best, d, k, t
     cdef double gain, largest, total = 0.0
     for t in range(judged.n_topics):
         left[t] = 1.0
-    memset(chosen, 0, n_items)
+    memset(taken, 0, n_items)
     for k in range(n_ranks):
         best, largest = -1, 0.0
         for d in range(n_items):
             gain = gain_left(judged, d, left)
-            if gain > largest and not chosen[d]:
+            if gain > largest and not taken[d]:
                 best, largest = d, gain
         if best < 0:
             break
-        chosen[best] = True
+        taken[best] = True
         total += judged.discounts[k] * see(judged, best, left)
     return total
 
@@ -441,65 +441,63 @@ cdef int run_metric(MetricCall *call, CheckedBatch checked, object n_threads, do
     return run_batch(&batch, n_threads)
 
 
-cdef struct ModeCall:
-    const double *scores
-    const int64_t *offsets
-    int32_t *rankings           # (n_queries, n_ranks)
-    intp_t n_ranks
+cdef struct RankingsCall:
+    Queries queries
+    int32_t *rankings           # (n_queries, n_rankings, n_ranks)
+    intp_t n_rankings, n_ranks
+    double *out                 # (n_queries, n_rankings), 0 before
+    Judgements judged
+    double *ideal               # (n_queries,), alpha-DCG of the ranking that is chosen greedily, NaN if not yet known
 
 
 cdef void mode_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    cdef const ModeCall *call = <const ModeCall *>call_
-    cdef intp_t n_items = call.offsets[q + 1] - call.offsets[q], retrieved, k
-    cdef const double *scores = call.scores + call.offsets[q]
+    cdef const RankingsCall *call = <const RankingsCall *>call_
+    cdef Query query = query_at(&call.queries, q)
+    cdef intp_t n_ranks = min(count_retrieved(query.scores, query.n_items), call.n_ranks)
     cdef double *keys = <double *>workspace
-    cdef int32_t *items = <int32_t *>(keys + n_items)
-    cdef int32_t *ranking = call.rankings + q * call.n_ranks
-    retrieved = min(count_retrieved(scores, n_items), call.n_ranks)
-    rank_query(scores, n_items, retrieved, keys, items)
-    for k in range(call.n_ranks):
-        ranking[k] = items[k] if k < retrieved else -1
-
-
-cdef struct DiversityCall:
-    Judgements judged
-    const int64_t *offsets
-    const int32_t *rankings     # (n_queries, n_rankings, n_ranks)
-    intp_t n_rankings, n_ranks
-    double *ideal               # (n_queries,), alpha-DCG of the ranking that is chosen greedily, NaN if not yet known
-    double *out                 # (n_queries, n_rankings), shares of it
+    cdef int32_t *items = <int32_t *>(keys + query.n_items)
+    rank_query(query.scores, query.n_items, n_ranks, keys, items)
+    memcpy(call.rankings + q * call.n_ranks, items, n_ranks * sizeof(int32_t))
 
 
 cdef void alpha_ndcg_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    cdef const DiversityCall *call = <const DiversityCall *>call_
+    cdef const RankingsCall *call = <const RankingsCall *>call_
+    cdef const int64_t *offsets = call.queries.offsets
     cdef Judgements judged = call.judged
-    cdef intp_t n_items = call.offsets[q + 1] - call.offsets[q], n_ranks = min(call.n_ranks, n_items), i
+    cdef intp_t n_items = offsets[q + 1] - offsets[q], n_ranks = min(call.n_ranks, n_items), i
     cdef double *left = <double *>workspace
-    judged.of_documents += call.offsets[q] * judged.n_topics
+    judged.of_documents += offsets[q] * judged.n_topics
     if isnan(call.ideal[q]):
         call.ideal[q] = greedy_alpha_dcg(&judged, n_items, n_ranks, left, <char *>(left + judged.n_topics))
+    if call.ideal[q] == 0.0:
+        return
     for i in range(q * call.n_rankings, (q + 1) * call.n_rankings):
-        call.out[i] = 0.0
-        if call.ideal[q] > 0.0:
-            call.out[i] = alpha_dcg_of_ranking(
-                &judged, call.rankings + i * call.n_ranks, n_ranks, left) / call.ideal[q]
-
-
-cdef struct LogProbCall:
-    Queries queries
-    const int32_t *rankings     # (n_queries, n_rankings, length)
-    intp_t n_rankings
-    intp_t length
-    double *out                 # (n_queries, n_rankings)
+        call.out[i] = alpha_dcg_of_ranking(&judged, call.rankings + i * call.n_ranks, n_ranks, left) / call.ideal[q]
 
 
 cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    cdef const LogProbCall *call = <const LogProbCall *>call_
+    cdef const RankingsCall *call = <const RankingsCall *>call_
     cdef Query query = query_at(&call.queries, q)
     log_prob_of_query(
-        query.scores, query.n_items, min(query.n_items, call.length),
-        call.rankings + q * call.n_rankings * call.length, call.n_rankings, call.length, workspace,
+        query.scores, query.n_items, min(query.n_items, call.n_ranks),
+        call.rankings + q * call.n_rankings * call.n_ranks, call.n_rankings, call.n_ranks, workspace,
         call.out + q * call.n_rankings)
+
+
+cdef object run_over_rankings(
+    RankingsCall *call, query_function of_query, object rankings, size_t workspace, double ns_per_item, n_threads
+):
+    """Return a number for each ranking, (n_queries, n_rankings)."""
+    cdef Batch batch = new_batch(call.queries.offsets, rankings.shape[0])
+    values = zeros(rankings.shape[:2])
+    call.rankings, call.out = <int32_t *>data_of(rankings), <double *>data_of(values)
+    call.n_rankings, call.n_ranks = rankings.shape[1], rankings.shape[2]
+    batch.call = call
+    batch.query = of_query
+    batch.workspace = workspace
+    batch.ns_per_item = ns_per_item
+    run_batch(&batch, n_threads)
+    return values
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -664,9 +662,7 @@ def metric(
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, name, True, True)
     if not_negative and checked.found_in_relevance & PLR_NEGATIVE:
         validation.within(checked.relevance_array(), name, 0.0, INFINITY)
-    call.cutoff = -1
-    if cutoff is not None:
-        call.cutoff = checked_cutoff(cutoff, 0)
+    call.cutoff = -1 if cutoff is None else checked_cutoff(cutoff, 0)
     call.empty = checked_real(empty, "empty", or_nan=True)
     call.empty_unless_relevant = True
     call.metric = <ranked_metric><uintptr_t>METRICS[metric]
@@ -681,19 +677,12 @@ def metric(
 
 def modes(scores, offsets, intp_t n_ranks, n_threads):
     """Return the first items by descending score, (n_queries, n_ranks), with -1 after the last one above -inf."""
-    cdef intp_t n_queries = offsets.size - 1
-    cdef Batch batch = new_batch(<const int64_t *>read_only(offsets), n_queries)
-    cdef ModeCall call
-    rankings = np.empty((n_queries, n_ranks), np.int32)
-    call.scores, call.offsets, call.n_ranks = <const double *>read_only(scores), batch.offsets, n_ranks
-    call.rankings = <int32_t *>data_of(rankings)
-    batch.call = &call
-    batch.query = mode_in_batch
-    batch.fewest_items = 0
-    batch.workspace = ranking_workspace(np.diff(offsets).max(initial=0))
-    batch.ns_per_item = 30.0
-    run_batch(&batch, n_threads)
-    return rankings
+    cdef RankingsCall call
+    rankings = np.full((offsets.size - 1, 1, n_ranks), -1, np.int32)
+    call.queries = Queries(<const int64_t *>read_only(offsets), <const double *>read_only(scores), NULL, NULL, 0, 0)
+    run_over_rankings(
+        &call, mode_in_batch, rankings, ranking_workspace(np.diff(offsets).max(initial=0)), 30.0, n_threads)
+    return rankings[:, 0]
 
 
 def alpha_ndcg(judged, offsets, double kept, rankings, ideal, n_threads):
@@ -701,26 +690,20 @@ def alpha_ndcg(judged, offsets, double kept, rankings, ideal, n_threads):
 
     ``ideal``, (n_queries,), keeps what is computed for it: NaN stands for what is not known.
     """
-    cdef DiversityCall call
-    cdef Batch batch = new_batch(<const int64_t *>read_only(offsets), ideal.size)
-    discounts, shares = discounts_of(rankings.shape[2]), np.empty(rankings.shape[:2])
-    call.judged = Judgements(<const double *>read_only(judged), judged.shape[1], kept, <double *>data_of(discounts))
-    call.offsets, call.rankings = batch.offsets, <const int32_t *>data_of(rankings)
-    call.n_rankings, call.n_ranks = rankings.shape[1], rankings.shape[2]
-    call.ideal, call.out = <double *>data_of(ideal), <double *>data_of(shares)
-    batch.call = &call
-    batch.query = alpha_ndcg_in_batch
-    batch.fewest_items = 0
-    batch.workspace = call.judged.n_topics * sizeof(double) + np.diff(offsets).max(initial=0)
-    batch.ns_per_item = 1.0 + call.n_rankings * call.judged.n_topics
-    run_batch(&batch, n_threads)
-    return shares
+    cdef RankingsCall call
+    cdef intp_t n_topics = judged.shape[1]
+    discounts = discounts_of(rankings.shape[2])
+    call.queries.offsets = <const int64_t *>read_only(offsets)
+    call.judged = Judgements(<const double *>read_only(judged), n_topics, kept, <double *>data_of(discounts))
+    call.ideal = <double *>data_of(ideal)
+    return run_over_rankings(
+        &call, alpha_ndcg_in_batch, rankings, n_topics * sizeof(double) + np.diff(offsets).max(initial=0),
+        1.0 + rankings.shape[1] * n_topics, n_threads)
 
 
 def ranking_log_prob(scores, rankings, offsets, n_threads):
     """Return log-probabilities (n_queries, n_rankings), without the first axis if there are no ``offsets``."""
-    cdef LogProbCall call
-    cdef Batch batch
+    cdef RankingsCall call
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
     starts = possible = all_offsets = impossible = None
     if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads):
@@ -732,18 +715,11 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     given = validation.given_rankings(rankings, all_offsets, None, offsets is not None, True, n_threads)
     if possible is not None:
         given, impossible = validation.rankings_of_possible(given, starts, possible, all_offsets)
-    call.n_rankings = given.shape[1]
-    call.length = given.shape[2]
-    result = zeros((checked.n_queries, call.n_rankings))
     call.queries = checked.queries
-    call.rankings = <const int32_t *>data_of(given)
-    call.out = <double *>data_of(result)
-    batch = new_batch(checked.queries.offsets, checked.n_queries)
-    batch.call = &call
-    batch.query = log_prob_in_batch
-    batch.workspace = bytes_of(lay_out_remaining, checked.longest, min(call.length, checked.longest))
-    batch.ns_per_item = 10.0 + call.n_rankings
-    run_batch(&batch, n_threads)
+    result = run_over_rankings(
+        &call, log_prob_in_batch, given,
+        bytes_of(lay_out_remaining, checked.longest, min(<intp_t>given.shape[2], checked.longest)),
+        10.0 + given.shape[1], n_threads)
     if possible is not None:
         result[impossible] = -INFINITY
     return result[0] if offsets is None else result

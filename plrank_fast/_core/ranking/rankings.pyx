@@ -6,7 +6,7 @@ from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of, read_only
-from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 # faults of an entry
 OUT_OF_RANGE = 1
@@ -60,10 +60,11 @@ cdef struct Call:
     const int64_t *offsets
     intp_t n_rankings, length, cutoff
     bint prefixes
-    int8_t *faulty              # (n_queries,)
+    int64_t *faults             # (n_queries, 3), kind of the first fault or 0, its ranking and rank
 
 
-cdef int copy_and_check(const Call *call, intp_t q, char *workspace, int64_t *where) noexcept nogil:
+cdef void copy_and_check(const void *call_, intp_t q, char *workspace) noexcept nogil:
+    cdef const Call *call = <const Call *>call_
     cdef intp_t n_items = call.offsets[q + 1] - call.offsets[q], n = call.n_rankings * call.length, i
     cdef int32_t *rankings = call.rankings + q * n
     cdef const int64_t *wide = <const int64_t *>call.given + q * n
@@ -72,15 +73,9 @@ cdef int copy_and_check(const Call *call, intp_t q, char *workspace, int64_t *wh
     else:
         for i in range(n):
             rankings[i] = <int32_t>min(max(wide[i], <int64_t>-2), <int64_t>0x7FFFFFFF)
-    return fault_in_query(
+    call.faults[3 * q] = fault_in_query(
         rankings, call.n_rankings, call.length, min(min(call.length, n_items), call.cutoff), n_items, call.prefixes,
-        <int64_t *>workspace, where)
-
-
-cdef void check_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
-    cdef const Call *call = <const Call *>call_
-    cdef int64_t[2] where
-    call.faulty[q] = copy_and_check(call, q, workspace, where) != 0
+        <int64_t *>workspace, call.faults + 3 * q + 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -93,23 +88,18 @@ def checked(given, offsets, intp_t cutoff, bint prefixes, n_threads):
     The fault is ``(kind, (query, ranking, rank))``; its kind is 0 if there is none. With ``prefixes``, a ranking may
     end early, with -1 after its last item. O(D + N K).
     """
-    cdef int64_t[2] where
-    cdef intp_t n_queries = given.shape[0], longest = int(np.diff(offsets).max(initial=1)), q
-    cdef Batch batch = new_batch(<const int64_t *>data_of(offsets), n_queries)
+    cdef Batch batch = new_batch(<const int64_t *>data_of(offsets), given.shape[0])
     cdef Call call
-    rankings, faulty = np.empty(given.shape, np.int32), np.zeros(n_queries, bool)
+    rankings, faults = np.empty(given.shape, np.int32), np.zeros((given.shape[0] + 1, 3), np.int64)
     call.given, call.is_narrow, call.rankings = read_only(given), given.itemsize == 4, <int32_t *>data_of(rankings)
-    call.offsets, call.faulty = batch.offsets, <int8_t *>data_of(faulty)
+    call.offsets, call.faults = batch.offsets, <int64_t *>data_of(faults)
     call.n_rankings, call.length, call.cutoff, call.prefixes = given.shape[1], given.shape[2], cutoff, prefixes
     batch.call = &call
-    batch.query = check_in_batch
+    batch.query = copy_and_check
     batch.fewest_items = 0
-    batch.workspace = longest * sizeof(int64_t)
+    batch.workspace = np.diff(offsets).max(initial=0) * sizeof(int64_t)
     batch.ns_per_item = 1.0 + call.n_rankings
     run_batch(&batch, n_threads)
-    q = faulty.argmax()
-    if not call.faulty[q]:
-        return rankings, (0, (0, 0, 0))
-    workspace = np.empty(longest, np.int64)
-    kind = copy_and_check(&call, q, <char *>data_of(workspace), where)
-    return rankings, (kind, (q, where[0], where[1]))
+    query = int((faults[:, 0] > 0).argmax())
+    kind, ranking, rank = faults[query].tolist()
+    return rankings, (kind, (query, ranking, rank))
