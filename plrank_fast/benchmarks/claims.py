@@ -33,11 +33,11 @@ BUSY_PROGRAM = "import os; parent = os.getppid()\nwhile os.getppid() == parent: 
 class Claim:
     """The figures of one passage of a document, its literal ``text``, and the function that measures them again."""
 
-    document: str
     text: str
     figures: tuple[float, ...]
-    unit: str
     measure: Callable[[float], tuple[float, ...]]
+    document: str = "docs/benchmarks.md"
+    unit: str = "times as long"
 
 
 def query(n_docs: int) -> tuple[FloatArray, FloatArray]:
@@ -95,11 +95,6 @@ def beside_numpy(
     return calls
 
 
-def exponentials(scores: FloatArray) -> FloatArray:
-    """Draw those of 1000 rankings in NumPy."""
-    return np.random.default_rng(0).standard_exponential((1000, scores.size))
-
-
 def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
     """Time ``pl_rank_exact`` with more options over the gradient alone: the least and the most of three lengths."""
 
@@ -111,7 +106,11 @@ def over_plain_gradient(**extra: Any) -> Callable[[float], tuple[float, ...]]:
 
 
 share_of_exponentials = ratios(
-    beside_numpy(plr.pl_rank_3, exponentials, n_samples=1000, rng=0, n_threads=1),
+    beside_numpy(
+        plr.pl_rank_3,
+        lambda scores: np.random.default_rng(0).standard_exponential((1000, scores.size)),
+        n_samples=1000, rng=0, n_threads=1,
+    ),
     (120, 10), (316, 10), (1000, 10), summary=(max,),
 )  # fmt: skip
 two_threads = ratios(lambda: two_threads_and_one(Workload.of_profile("mslr", 2000), 10), (), summary=(max,), clock=WALL)
@@ -193,8 +192,8 @@ def lightgbm_gradient(seconds: float) -> tuple[float, ...]:
 CLAIMS = (
     *(
         Claim(
-            "README.md", f"| `{method}`, {title} | {' | '.join(map(str, figures))} |", figures,
-            "times faster than NumPy", table_row(method),
+            f"| `{method}`, {title} | {' | '.join(map(str, figures))} |", figures, table_row(method),
+            "README.md", "times faster than NumPy",
         )
         for method, title, figures in (
             ("pl_rank_3", "1000 samples", (195, 129, 60, 36, 35)),
@@ -203,53 +202,44 @@ CLAIMS = (
         )
     ),
     Claim(
-        "docs/benchmarks.md", "takes at most 0.1 times as long as NumPy takes to draw the exponentials for it", (0.1,),
-        "times as long, at most", share_of_exponentials,
+        "takes at most 0.1 times as long as NumPy takes to draw the exponentials for it", (0.1,),
+        share_of_exponentials, unit="times as long, at most",
     ),
+    Claim("Two threads take 0.56 times as long as one on 2000", (0.56,), two_threads),
     Claim(
-        "docs/benchmarks.md", "Two threads take 0.56 times as long as one on 2000", (0.56,), "times as long",
-        two_threads,
-    ),
-    Claim(
-        "docs/benchmarks.md", "0.53 to 0.71 times on batches of 32 lists of 24 documents to 1024 of 120", (0.53, 0.71),
-        "times as long",
+        "0.53 to 0.71 times on batches of 32 lists of 24 documents to 1024 of 120", (0.53, 0.71),
         two_threads_on_batches,
     ),
     Claim(
-        "docs/benchmarks.md", "and 0.56 to 0.77 times on a single query of 1000 to 100,000 documents", (0.56, 0.77),
-        "times as long", two_threads_on_one_query,
+        "and 0.56 to 0.77 times on a single query of 1000 to 100,000 documents", (0.56, 0.77),
+        two_threads_on_one_query,
     ),
     Claim(
-        "docs/benchmarks.md",
         "`pl_rank_exact` takes 2.5 times as long as LightGBM's lambdarank gradient on lists of 24 documents at K = 10 "
         "(1.0 times at 120, 0.56 times at 316), and gradient and Hessian diagonal at `rtol=1e-3` take 2.0 times as "
         "long (0.91 times at 120, 0.56 times at 316)",
-        (2.5, 1.0, 0.56, 2.0, 0.91, 0.56), "times as long", lightgbm_gradient,
+        (2.5, 1.0, 0.56, 2.0, 0.91, 0.56), lightgbm_gradient,
     ),
     Claim(
-        "docs/benchmarks.md",
-        "`pl_rank_cmc` with one sample takes 1.8 times as long as `np.argsort` of the scores at 120",
-        (1.8,), "times as long", one_ranking,
+        "`pl_rank_cmc` with one sample takes 1.8 times as long as `np.argsort` of the scores at 120", (1.8,),
+        one_ranking,
     ),
-    Claim("docs/benchmarks.md", "takes 20 times as long as `np.exp` of its scores", (20,), "times as long", a_million),
+    Claim("takes 20 times as long as `np.exp` of its scores", (20,), a_million),
     Claim(
-        "docs/benchmarks.md",
-        "a Python call of `pl_rank_3` with one sample takes 1.8 times as long as `np.argsort` of 24 scores",
-        (1.8,), "times as long", one_call,
+        "a Python call of `pl_rank_3` with one sample takes 1.8 times as long as `np.argsort` of 24 scores", (1.8,),
+        one_call,
     ),
     Claim(
-        "docs/benchmarks.md",
         "The Hessian diagonal with the gradient takes 1.1 to 1.3 times as long as the exact gradient alone",
-        (1.1, 1.3), "times as long", over_plain_gradient(hessian=True),
+        (1.1, 1.3), over_plain_gradient(hessian=True),
     ),
     Claim(
-        "docs/scaling.md",
         "batches of 2 to 30 ms took 0.8 to 1.1 times as long with two threads as with one", (0.8, 1.1),
-        "times as long", beside_a_busy_process,
+        beside_a_busy_process, "docs/scaling.md",
     ),
     Claim(
-        "docs/gradients.md", "1.6 to 3.5 times as much for lists of 24 to 316 documents", (1.6, 3.5), "times as much",
-        over_plain_gradient(noise="normal"),
+        "1.6 to 3.5 times as much for lists of 24 to 316 documents", (1.6, 3.5), over_plain_gradient(noise="normal"),
+        "docs/gradients.md", "times as much",
     ),
 )  # fmt: skip
 

@@ -8,7 +8,6 @@ implementation are timed in turn, and the fastest of each counts.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -30,15 +29,15 @@ METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
 IN_NUMPY = "NumPy PL-Rank-3"
 
+Place = tuple[str, str, int, int]  # shape, method, N and K of a cell
+Cells = dict[Place, tuple[float, float]]  # seconds, and those of NumPy's PL-Rank-3 with the same N and K
+Rows = dict[str, dict[int, tuple[float, float]]]  # seconds and the speed-up, by title and cutoff
 
-Cell = dict[str, Any]
-Rows = dict[tuple[str, str], dict[int, tuple[float, float]]]
 
-
-def plan(arguments: argparse.Namespace) -> list[Cell]:
-    """List shape, method, N and K of every cell that the arguments ask for."""
+def plan(arguments: argparse.Namespace) -> list[Place]:
+    """List every cell that the arguments ask for."""
     return [
-        {"shape": shape, "method": method, "n_samples": n_samples, "cutoff": cutoff}
+        (shape, method, n_samples, cutoff)
         for shape in arguments.shapes
         for method in arguments.methods
         for n_samples in ([max(arguments.samples)] if ESTIMATORS[method].n_samples <= 1 else arguments.samples)
@@ -46,55 +45,39 @@ def plan(arguments: argparse.Namespace) -> list[Cell]:
     ]
 
 
-def measured_cells(arguments: argparse.Namespace) -> Iterator[Cell]:
-    """Yield every cell of the plan with its seconds, and those of NumPy's PL-Rank-3 with the same N and K."""
-    workload: dict[str, Workload] = {}
-    for cell in plan(arguments):
-        shape, method, n_samples, cutoff = cell.values()
-        if shape not in workload:  # one at a time: they can be large
-            workload = {shape: Workload.of_profile(shape, arguments.queries)}
-        ours, in_numpy = Method.of(method, n_samples), Method("pl_rank_3", n_samples)
-        own, other = seconds_per_epoch(ours, workload[shape], cutoff, arguments.seconds, in_numpy)
-        yield {**cell, "seconds": own, "numpy_seconds": other}
-
-
-def rows(cells: list[Cell]) -> dict[str, Rows]:
-    """Return seconds, and the speed-up over NumPy's PL-Rank-3, by shape, by method and N, and by cutoff."""
-    result: dict[str, Rows] = {cell["shape"]: {} for cell in cells}
-    for cell in cells:
-        taken = str(Method.of(cell["method"], cell["n_samples"]).n_samples or "-")
-        seconds = cell["seconds"], cell["numpy_seconds"] / cell["seconds"]
-        result[cell["shape"]].setdefault((cell["method"], taken), {})[cell["cutoff"]] = seconds
-    for cell in cells:
-        in_numpy = result[cell["shape"]].setdefault((IN_NUMPY, str(cell["n_samples"])), {})
-        in_numpy[cell["cutoff"]] = cell["numpy_seconds"], 1.0
+def rows(cells: Cells) -> dict[str, Rows]:
+    """Return seconds, and the speed-up over NumPy's PL-Rank-3, by shape, by title, and by cutoff."""
+    result: dict[str, Rows] = {shape: {} for shape, *_ in cells}
+    for (shape, method, n_samples, cutoff), (own, in_numpy) in cells.items():
+        result[shape].setdefault(Method.of(method, n_samples).title, {})[cutoff] = own, in_numpy / own
+    for (shape, _, n_samples, cutoff), (_, in_numpy) in cells.items():
+        result[shape].setdefault(f"{IN_NUMPY}, N = {n_samples}", {})[cutoff] = in_numpy, 1.0
     return result
 
 
-def table(cells: list[Cell], cutoffs: list[int]) -> str:
+def table(cells: Cells, cutoffs: list[int]) -> str:
     """Lay out seconds per epoch and, in brackets, the speed-up over NumPy's PL-Rank-3, with a column per cutoff."""
     lines = []
     for shape, methods in rows(cells).items():
         lines += ["", f"{shape}, seconds per epoch on one thread (times faster than NumPy's PL-Rank-3)"]
-        lines.append(f"{'method':<16}{'N':>6}" + "".join(f"{f'K = {cutoff}':>18}" for cutoff in cutoffs))
-        for (method, taken), row in methods.items():
-            form = "{:.3g}" if method == IN_NUMPY else "{:.3g} ({:.3g})"
+        lines.append(f"{'':<26}" + "".join(f"{f'K = {cutoff}':>18}" for cutoff in cutoffs))
+        for title, row in methods.items():
+            form = "{:.3g}" if title.startswith(IN_NUMPY) else "{:.3g} ({:.3g})"
             shown = [form.format(*row[k]) if k in row else "" for k in cutoffs]
-            lines.append(f"{method:<16}{taken:>6}" + "".join(f"{text:>18}" for text in shown))
+            lines.append(f"{title:<26}" + "".join(f"{text:>18}" for text in shown))
     return "\n".join(lines[1:])
 
 
-def draw(cells: list[Cell]) -> bytes:
+def draw(cells: Cells) -> bytes:
     """Draw cost against K with a panel per shape, and return the content of the PNG file."""
     by_shape = rows(cells)
     figure, panels = new_panels(1, len(by_shape), 5.0, 3.6, sharey=True)
     for panel, (shape, methods) in zip(panels[0], by_shape.items(), strict=True):
-        for (method, taken), row in methods.items():
-            label = method if taken in ("-", "1") else f"{method}, N = {taken}"
+        for title, row in methods.items():
             points = sorted((cutoff, seconds) for cutoff, (seconds, _) in row.items())
-            panel.plot(*zip(*points, strict=True), ".:" if method == IN_NUMPY else ".-", label=label)
+            panel.plot(*zip(*points, strict=True), ".:" if title.startswith(IN_NUMPY) else ".-", label=title)
         panel.set(xscale="log", yscale="log", xlabel="cutoff K", title=shape)
-        set_ticks(panel, sorted({cell["cutoff"] for cell in cells}))
+        set_ticks(panel, sorted({place[3] for place in cells}))
     panels[0, 0].set_ylabel("seconds per epoch, one thread")
     add_legend(figure, panels)
     return png_of(figure)
@@ -132,15 +115,19 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.picture:
         import_extra("matplotlib.figure", "bench")  # a missing library is reported now, not after the measurement
-    measured: list[Cell] = []
-    status = 0
+    measured: Cells = {}
+    workload: dict[str, Workload] = {}
+    status, places = 0, plan(arguments)
     try:
-        with make_bar("bench", len(plan(arguments)), LAYOUT, leave=False) as progress:
-            for cell in measured_cells(arguments):
-                measured.append(cell)
-                ratio = cell["numpy_seconds"] / cell["seconds"]
-                shown = f"{cell['shape']} {cell['method']} K = {cell['cutoff']}: {ratio:.0f} times"
-                progress.set_postfix_str(shown, refresh=False)
+        with make_bar("bench", len(places), LAYOUT, leave=False) as progress:
+            for place in places:
+                shape, method, n_samples, cutoff = place
+                if shape not in workload:  # one at a time: they can be large
+                    workload = {shape: Workload.of_profile(shape, arguments.queries)}
+                ours, in_numpy = Method.of(method, n_samples), Method("pl_rank_3", n_samples)
+                own, other = seconds_per_epoch(ours, workload[shape], cutoff, arguments.seconds, in_numpy)
+                measured[place] = own, other
+                progress.set_postfix_str(f"{shape} {method} K = {cutoff}: {other / own:.0f} times", refresh=False)
                 progress.update()
     except KeyboardInterrupt:
         if not measured:
