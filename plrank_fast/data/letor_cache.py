@@ -15,8 +15,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from plrank_fast._shared.archive import interpreting, read_archive, write_archive
 from plrank_fast.data.ranking_data import RankingData
 
@@ -29,9 +27,9 @@ def cached(
 ) -> RankingData:
     """Return the data of ``paths`` from their cache, or parse them and write it.
 
-    ``options`` are everything else that the result depends on, as JSON, with ``dtype`` and ``string_qids`` among them.
-    Caches are kept in ``folder``, by default beside the first text. Arrays from a cache are mapped copy-on-write:
-    changing them changes no file. A warning says that a cache is damaged, or cannot be read or written.
+    ``options`` are everything else that the result depends on, as JSON. Caches are kept in ``folder``, by default
+    beside the first text. Arrays from a cache are mapped copy-on-write: changing them changes no file. A warning says
+    that a cache is damaged, or cannot be read or written.
     """
     for path in paths:
         if not stat.S_ISREG(os.stat(path).st_mode):
@@ -69,14 +67,6 @@ def _opened(cache: Path, identity: Mapping[str, Any]) -> RankingData | None:
     with interpreting(cache, "cache"):
         if header["identity"] != identity:
             return None
-        if not isinstance(header["name"], str):
-            raise TypeError(f"its name is {header['name']!r}")
-        options = identity["options"]
-        types = {"features": np.dtype(options["dtype"]).type, "labels": np.float64, "offsets": np.int64}
-        types["query_ids"] = np.str_ if options["string_qids"] else np.int64
-        for name, expected in types.items():
-            if arrays[name].dtype.type is not expected:
-                raise TypeError(f"its {name} are of type {arrays[name].dtype}")
         return RankingData(**arrays, name=header["name"])
 
 

@@ -122,7 +122,7 @@ def simulate_clicks(
     chance = validation.real_array(relevance, "relevance")
     validation.within(chance, "relevance", 0.0, 1.0)
     log = read_log(chance, rankings, offsets, 1)
-    alpha, beta = _click_model(log, examination, noise)
+    alpha, beta = _of_places(examination, "examination", log, 1.0), _of_places(noise, "noise", log, 0.0)
     at_rank = log.rankings >= 0
     chances = np.where(at_rank, alpha * chance[log.documents()] + beta, 0.0)
     validation.within(chances.reshape(-1), "the probabilities of clicks", 0.0, 1.0)
@@ -130,17 +130,11 @@ def simulate_clicks(
     return clicks if log.batch else clicks[0]
 
 
-def _click_model(log: Log, examination: ArrayLike, noise: ArrayLike | None) -> tuple[FloatArray, FloatArray]:
-    """Return slope and intercept of the probability of a click at each rank of the log."""
+def _of_places(values: ArrayLike | None, name: str, log: Log, otherwise: float) -> FloatArray:
+    """Return one probability for each rank of the log."""
     n_ranks = log.rankings.shape[2]
-    alpha = _of_places(examination, "examination", n_ranks)
-    if noise is None:
-        return alpha, np.zeros(n_ranks)
-    return alpha, _of_places(noise, "noise", n_ranks)
-
-
-def _of_places(values: ArrayLike, name: str, n_ranks: int) -> FloatArray:
-    """Return one probability for each rank of a log."""
+    if values is None:
+        return np.full(n_ranks, otherwise)
     array = validation.within(validation.real_array(values, name), name, 0.0, 1.0)
     enough = array.size >= n_ranks
     validation.require(enough, f"{name} must have one entry per rank, {n_ranks} or more, got {array.size}")
@@ -215,8 +209,7 @@ def relevance_from_clicks(
         prior = validation.of_documents(predicted, "predicted", seen, log.offsets, scores_first=False)
         validation.given(examination, "examination", " for predicted")
     at_rank, documents = log.rankings >= 0, log.documents()
-    ones = np.ones(log.rankings.shape[2])
-    alpha, beta = _click_model(log, ones if examination is None else examination, noise)
+    alpha, beta = _of_places(examination, "examination", log, 1.0), _of_places(noise, "noise", log, 0.0)
     surplus = np.where(at_rank, surplus - beta - alpha * prior[documents], 0.0)
     total = np.bincount(documents[at_rank], surplus[at_rank], minlength=seen.size)
     divided = (total != 0.0) & (seen > 0.0)

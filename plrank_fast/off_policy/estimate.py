@@ -42,15 +42,8 @@ class OffPolicyEstimate:
 
     def __repr__(self) -> str:
         """Return a text with the value and its uncertainty."""
-        return f"OffPolicyEstimate({', '.join(f'{name}={number:.4g}' for name, number in self._shown().items())})"
-
-    def _repr_html_(self) -> str:
-        """Return a table of the value and its uncertainty, which notebooks show."""
-        cells = ((name.replace("_", " "), f"{number:.4g}") for name, number in self._shown().items())
-        return "<table>" + "".join(f"<tr><th>{name}</th><td>{number}</td></tr>" for name, number in cells) + "</table>"
-
-    def _shown(self) -> dict[str, float]:
-        return {name: getattr(self, name) for name in ("value", "standard_error", "effective_sample_size")}
+        names = "value", "standard_error", "effective_sample_size"
+        return f"OffPolicyEstimate({', '.join(f'{name}={getattr(self, name):.4g}' for name in names)})"
 
     @property
     def standard_error(self) -> float:

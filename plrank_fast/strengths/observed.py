@@ -13,8 +13,6 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
-LARGEST_KEY = 2**62
-
 
 class Observed(NamedTuple):
     """Rankings one after another: the items of each, their places, where each starts, and how often it was seen."""
@@ -79,14 +77,10 @@ def merged(observed: Observed) -> Observed:
     for length in np.unique(lengths[(lengths > 1) & (observed.counts > 0)]).tolist():
         rows = np.flatnonzero((lengths == length) & (observed.counts > 0))
         columns = code[observed.limits[rows][:, np.newaxis] + np.arange(length)]
-        base, key, most = int(columns.max()) + 1, np.zeros(rows.size, dtype=np.int64), 1
-        for column in columns.T:
-            if most * base > LARGEST_KEY:
-                distinct, key = np.unique(key, return_inverse=True)
-                most = distinct.size
-            key, most = key * base + column, most * base
-        _, first, place = np.unique(key, return_index=True, return_inverse=True)
-        parts.append((columns[first], np.bincount(place, observed.counts[rows], first.size)))
+        order = np.lexsort(columns.T[::-1])
+        columns, weights = columns[order], observed.counts[rows[order]]
+        first = np.flatnonzero(np.append(True, (np.diff(columns, axis=0) != 0).any(axis=1)))
+        parts.append((columns[first], np.add.reduceat(weights, first)))
     none = np.zeros(0, dtype=np.int64)
     codes = np.concatenate([none, *(part.reshape(-1) for part, _ in parts)])
     sizes = np.concatenate([none, *(np.full(len(part), part.shape[1]) for part, _ in parts)])

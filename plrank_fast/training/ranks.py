@@ -64,16 +64,6 @@ class Ranks:
         for tensor, part in zip(tensors, whole.split([tensor.numel() for tensor in tensors]), strict=True):
             tensor.copy_(part.view_as(tensor))
 
-    def highest(self, number: int) -> int:
-        """Return the highest of the ranks' numbers, once all ranks have called this."""
-        if self.count == 1:
-            return number
-        torch = import_extra("torch", "train")
-        numbers = torch.tensor([number])
-        with _noticing_losses():
-            torch.distributed.all_reduce(numbers, op=torch.distributed.ReduceOp.MAX)
-        return int(numbers)
-
     def gathered(self, value: Any) -> list[Any]:
         """Return the values of all ranks in their order, once all ranks have called this."""
         if self.count == 1:
@@ -98,10 +88,10 @@ class Ranks:
         """Let one rank of each machine run the block before the others, which can then use its cache."""
         ahead = self.rank % self.on_machine == 0
         if not ahead:
-            self.highest(0)
+            self.gathered(None)
         yield
         if ahead:
-            self.highest(0)
+            self.gathered(None)
 
 
 ALONE = Ranks()

@@ -196,7 +196,7 @@ class TrainingRun:
                 reason = "epochs"
             if interrupted():
                 reason = "interrupted"
-            return REASONS[self.ranks.highest(REASONS.index(reason))]
+            return REASONS[max(self.ranks.gathered(REASONS.index(reason)))]
 
         if not self.progress.history:
             self._end_epoch()  # that of the untrained network

@@ -6,7 +6,6 @@ import re
 import numpy as np
 import pytest
 
-from plrank_fast._shared import archive
 from plrank_fast.data import letor, load_letor
 
 TEXT = b"1 qid:1 1:2 3:0.5\n0 qid:1 2:3\n2 qid:7 1:1\n"
@@ -149,20 +148,6 @@ def test_damage_is_told_and_mended(text, parsed, damage):
     assert cache.read_bytes() == sound
     load_letor(text, cache=True)
     assert len(parsed) == 2
-
-
-@pytest.mark.parametrize(
-    ("name", "dtype"),
-    [("features", "i8"), ("labels", "i8"), ("offsets", "f8"), ("query_ids", "f8"), ("query_ids", "U1")],
-)
-def test_types_under_the_right_digest(text, name, dtype):
-    """An array of another type, as another program might write it. Mutants: the types not compared, one at a time."""
-    expected = load_letor(text, cache=True).fingerprint()
-    (cache,) = caches(text.parent)
-    header, arrays = archive.read_archive(cache, "cache")
-    archive.write_archive(cache, "cache", header, {**arrays, name: arrays[name].astype(dtype)})
-    with pytest.warns(UserWarning, match=f"its {name} are of type .*; it is written anew$"):
-        assert load_letor(text, cache=True).fingerprint() == expected
 
 
 def test_where_nothing_can_be_written(text, monkeypatch):
