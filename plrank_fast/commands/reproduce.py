@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 from contextlib import ExitStack
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -61,19 +60,19 @@ def reproduce(arguments: argparse.Namespace) -> int:
     if arguments.data:
         inputs = [path for fold in find_folds(arguments.data) for path in fold.paths]
         refuse_overwriting(inputs, output=[path for path in folder.glob("*") if path.suffix in SUFFIXES])
-    settings = experiment.Settings(
-        minutes=arguments.minutes,
-        parts=tuple(name for name in experiment.SHARES if name in arguments.parts),
-        sets=tuple(dict.fromkeys(arguments.shapes)),
-        data=arguments.data,
-        cutoffs=tuple(sorted(set(arguments.cutoffs))),
-    )
+    settings = {  # they determine the cells: a continued run must have the same
+        "minutes": arguments.minutes,
+        "parts": [name for name in experiment.SHARES if name in arguments.parts],
+        "sets": list(dict.fromkeys(arguments.shapes)),
+        "data": arguments.data,
+        "cutoffs": sorted(set(arguments.cutoffs)),
+    }
     folder.mkdir(parents=True, exist_ok=True)
     with ExitStack() as until_reported:
         until_reported.enter_context(locked_folder(folder))
         if arguments.overwrite:
             path.unlink(missing_ok=True)
-        results = ResultsFile(path, asdict(settings))
+        results = ResultsFile(path, settings)
         interrupted = until_reported.enter_context(deferred_interrupt())
         parts = experiment.plan(settings)
         with make_bar("train", 1.0, LAYOUT, quiet=arguments.quiet) as bar:
@@ -83,8 +82,8 @@ def reproduce(arguments: argparse.Namespace) -> int:
                 bar.set_postfix_str(f"{len(results.of(part.name))} cells", refresh=False)
                 bar.update(max(0.0, min(1.0, share) - bar.n))
 
-            finished = experiment.run_parts(settings, parts, results, interrupted=interrupted, observer=show)
-        write_report(folder, asdict(settings), parts, results)
+            finished = experiment.run_parts(arguments.minutes, parts, results, interrupted=interrupted, observer=show)
+        write_report(folder, settings, parts, results)
     print(f"report:   {folder / REPORT}")
     print(f"figures:  {path}, with Table 2 and the pictures in the same folder")
     if not finished:

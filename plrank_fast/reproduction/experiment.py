@@ -4,47 +4,37 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from plrank_fast.reproduction import cost, learning
-from plrank_fast.reproduction.results import LEAST_ROUNDS, Part, ResultsFile
+from plrank_fast.reproduction.results import LEAST_ROUNDS, Figures, Part, ResultsFile
 
 RESULTS = "results.jsonl"
 # These are the parts' shares of the time; time that one does not use goes to those after it.
 SHARES = {"cost": 0.25, "length": 0.07, "curves": 0.5, "settings": 0.08, "disparity": 0.1}
 
 
-@dataclass(frozen=True)
-class Settings:
-    """Settings that determine the cells; a continued run must have the same."""
+def plan(settings: Figures) -> list[Part]:
+    """Set up the parts, with training runs as long as the budget allows.
 
-    minutes: float
-    parts: tuple[str, ...]  # names from `SHARES`
-    sets: tuple[str, ...]  # profiles
-    data: str | None  # folder with LETOR files, for training in place of generated data
-    cutoffs: tuple[int, ...]
-
-
-def plan(settings: Settings) -> list[Part]:
-    """Set up the parts, with training runs as long as the budget allows."""
-    shapes, cutoffs = list(settings.sets), list(settings.cutoffs)
-    sets = [settings.data] if settings.data else shapes
+    The settings are ``minutes``, ``parts`` (names from `SHARES`), ``sets`` (profiles), ``data`` (a folder with LETOR
+    files for training in place of generated data, or None) and ``cutoffs``.
+    """
+    shapes, cutoffs, chosen = settings["sets"], settings["cutoffs"], settings["parts"]
+    sets = [settings["data"]] if settings["data"] else shapes
     fewer = [name for name in sets if name != "istella"] or sets
-    budget = 60 * settings.minutes / sum(SHARES[name] for name in settings.parts)
-    parts = [
-        cost.cost_part(shapes, cutoffs),
-        cost.length_part(),
-        learning.training_part("curves", sets, cutoffs, budget * SHARES["curves"]),
-        *(
-            learning.training_part(name, fewer, [learning.CUTOFF], budget * SHARES[name])
-            for name in ("settings", "disparity")
-        ),
-    ]
-    return [part for part in parts if part.name in settings.parts]
+    seconds = {name: 60 * settings["minutes"] * SHARES[name] / sum(SHARES[part] for part in chosen) for name in chosen}
+    parts = [cost.cost_part(shapes, cutoffs), cost.length_part()]
+    for name, of_part, at in (
+        ("curves", sets, cutoffs),
+        ("settings", fewer, [learning.CUTOFF]),
+        ("disparity", fewer, [learning.CUTOFF]),
+    ):
+        parts.append(learning.training_part(name, of_part, at, seconds.get(name, 0.0)))
+    return [part for part in parts if part.name in chosen]
 
 
 def run_parts(
-    settings: Settings,
+    minutes: float,
     parts: list[Part],
     results: ResultsFile,
     *,
@@ -57,7 +47,7 @@ def run_parts(
     is called after every cell with the part and the share of the budget that is spent, which may pass 1.
     """
     total = sum(SHARES[part.name] for part in parts)
-    budget = 60 * settings.minutes
+    budget = 60 * minutes
     allowed = 0.0
     for part in parts:
         allowed += budget * SHARES[part.name] / total

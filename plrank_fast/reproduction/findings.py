@@ -7,9 +7,8 @@ them, and is open otherwise. With several intervals, it holds in part if it hold
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
 from statistics import geometric_mean
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -35,12 +34,11 @@ FEW, THIRD = Method("pl_rank_3", 100), Method("pl_rank_3", 1000)
 NEW = {"pl_rank_exact": "The exact gradient", "pl_rank_cmc": "One sample of conditional Monte Carlo"}
 
 
-@dataclass(frozen=True)
-class Finding:
-    """A statement, the verdict, and the figures."""
+class Finding(NamedTuple):
+    """A statement, the verdict on it, and the figures."""
 
-    statement: str
     verdict: str
+    statement: str
     evidence: str
 
 
@@ -55,7 +53,7 @@ def judged(
     if estimates:
         verdict = verdicts.pop() if len(verdicts) == 1 else IN_PART if HOLDS in verdicts else OPEN
         shown = "; ".join(f"{case}: {each}" if case else str(each) for case, each in estimates.items())
-        yield Finding(statement, verdict, f"{meaning}: {shown}")
+        yield Finding(verdict, statement, f"{meaning}: {shown}")
 
 
 def growth(cost: FloatArray, cutoffs: tuple[int, ...]) -> Estimate:

@@ -59,8 +59,7 @@ one query of mean length and scaled likewise), and what the paper prints ({HARDW
 
 def write_report(folder: Path, settings: Figures, parts: list[Part], results: ResultsFile) -> None:
     """Write the page, and its pictures and Table 2 as files too, from the cells measured so far."""
-    findings = [(each.verdict, each.statement, each.evidence) for each in all_findings(results.cells)]
-    page = [HEAD, _table(("verdict", "statement", "figures"), findings)]
+    page = [HEAD, _table(("verdict", "statement", "figures"), all_findings(results.cells))]
     measured = {cell["part"] for cell in results.cells if "method" in cell["cell"]}
     for name, picture in FIGURES.items():
         if picture.arguments[0] in measured:

@@ -42,9 +42,9 @@ class ResultsFile:
     def __init__(self, path: str | os.PathLike[str], settings: Figures) -> None:
         self.path = Path(path)
         self.cells: list[Figures] = []
-        self._header = json.loads(_line({**KIND, "settings": settings}))
+        self._header = {**KIND, "settings": settings}
         if self.path.exists():
-            self._read(self._header["settings"])
+            self._read(settings)
         self._write()
 
     def _read(self, settings: Figures) -> None:
