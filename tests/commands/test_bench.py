@@ -72,6 +72,3 @@ def test_calls_are_timed_in_turn():
         fastest = fastest_in_turn(first, second, seconds=seconds, clock=lambda: now[0])
         assert "".join(calls) == expected
         assert fastest == pytest.approx([0.3 if seconds else 0.4, 5.0])
-
-
-QUICK = ["bench", "--shapes", "yahoo", "--methods", "pl_rank_cmc", "--cutoffs", "2", "7", "100", "--queries", "4"]

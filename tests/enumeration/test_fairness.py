@@ -29,19 +29,13 @@ def enumerated_exposure(scores, rank_weights):
 class TestExposure:
     """Mutants: a rank weight given to the rank after; padding of a short query counted; the mean over too many."""
 
-    def test_of_given_rankings(self):
-        got = fairness.expected_exposure(
-            np.zeros(4), [1.0, 0.5, 0.25], method="sample", rankings=[[0, 1, 2], [1, 3, 0]], n_samples=7
-        )
-        np.testing.assert_allclose(got, np.array([1.25, 1.5, 0.25, 0.5]) / 2)
-
     def test_reference_and_enumeration(self):
         """Mutants: the rank weight of rank 1 for all ranks; the mean over N + 1 rankings; one ranking left out."""
         rng = np.random.default_rng(2)
         for n_docs, cutoff in ((1, 3), (5, 2), (5, 9), (700, 40)):
             scores, weights = rng.normal(size=n_docs), rng.normal(size=cutoff)
             rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=validation.seed_sequence(1))
-            got = fairness.expected_exposure(scores, weights, method="sample", rankings=rankings)
+            got = fairness.expected_exposure(scores, weights, method="sample", rankings=rankings, n_samples=7)
             np.testing.assert_array_equal(got, reference.exposure(n_docs, weights, rankings))
             drawn = fairness.expected_exposure(scores, weights, method="sample", n_samples=150, rng=1)
             np.testing.assert_array_equal(drawn, got)
@@ -70,21 +64,11 @@ class TestDisparity:
     """Mutants: the two kinds swapped, as published; pairs counted once but divided by D (D - 1); merit and exposure
     exchanged; documents without merit left out."""
 
-    def test_by_hand(self, kind):
-        value = fairness.disparity([1.0, 0.5], [1.0, 3.0], kind=kind)[0]
-        assert value[0] == pytest.approx(KINDS[kind](1.0 * 3.0 - 0.5 * 1.0))
-
     def test_in_proportion(self, kind):
         merit = np.array([0.0, 1.0, 3.0, 7.0])
         values, derivative = fairness.disparity(0.25 * merit, merit, kind=kind)
         assert values[0] == 0.0
         assert (derivative == 0.0).all()
-
-    def test_edges(self, kind):
-        for exposure, merit in (([], []), ([2.0], [3.0]), ([1.0, 2.0], [0.0, 0.0])):
-            values, derivative = fairness.disparity(exposure, merit, kind=kind)
-            assert values.tolist() == [0.0]
-            assert (derivative == 0.0).all()
 
     def test_many_queries_with_ties(self, kind):
         """Queries of few lengths, of documents with few ratios. Mutants: rows of another query's documents; a run of

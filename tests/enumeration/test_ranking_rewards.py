@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import reference, rewards
-from problems import signed
+from plrank_fast import rewards
 
 LABELS = np.array([0.0, 2.0, 1.0, 0.0, 2.0])
 
@@ -69,47 +68,21 @@ def test_alpha_ndcg_of_a_batch(on_team):
             assert set(got[:, 0]) <= {0.0, 1.0}
 
 
-REWARDS = {
-    "a function": lambda rankings: np.sin(np.asarray(rankings) @ np.arange(1.0, np.shape(rankings)[-1] + 1.0)),
-    "alpha_ndcg": rewards.alpha_ndcg(np.random.default_rng(0).random((5, 3)) < 0.5),
-}
-
-
-@pytest.mark.parametrize("name", REWARDS)
-@pytest.mark.parametrize("cutoff", [2, 3])
-def test_value_and_gradient(name, cutoff):
-    """Against enumeration, at five standard errors; the gradient over 30 estimates with the leave-one-out baseline.
-
-    Mutants: the error not divided by the square root of N; the second block's mean added in full.
-    """
-    scores, *_ = signed(5, 5, 1)
-    every = reference.all_rankings(5)
-    worth = REWARDS[name](every[:, :cutoff])
-    chances = np.exp(reference.ranking_log_prob(scores, every))
-    value, error = rewards.expected_reward(scores, REWARDS[name], cutoff=cutoff, n_samples=3000, rng=1)
-    assert abs(value[0] - chances @ worth) < 5 * error[0]
-    deviation = worth - chances @ worth
-    variance, fourth_moment = chances @ deviation**2, chances @ deviation**4
-    off = 5 * np.sqrt((fourth_moment - variance**2) / 3000)  # standard errors of the variance of so many samples
-    assert abs(error[0] ** 2 * 3000 - variance) < off
-    exact = plr.ranking_log_prob_vjp(scores, every, chances * worth)
-    estimates = np.array([
-        plr.policy_gradient(scores, reward=REWARDS[name], cutoff=cutoff, n_samples=400, baseline=True, rng=seed)
-        for seed in range(30)
-    ])  # fmt: skip
-    assert (np.abs(estimates.mean(axis=0) - exact) < 5 * estimates.std(axis=0, ddof=1) / np.sqrt(30)).all()
-
-
 def test_blocks_are_one_mean():
+    """Each ranking is drawn and rewarded once. Mutants: the error not divided by the square root of N; the second
+    block's mean added in full."""
     seen = []
 
     def reward(rankings):
-        seen.append(rankings[:, 0] ** 2.0)
-        return seen[-1]
+        seen.append(rankings)
+        return rankings[:, 0] ** 2.0
 
-    value, error = rewards.expected_reward(LABELS, reward, n_samples=700, rng=0)
-    every = np.concatenate(seen)
-    assert every.size == 700
+    value, error = rewards.expected_reward(LABELS, reward, cutoff=3, n_samples=700, rng=0)
+    rankings = np.concatenate(seen)
+    every = rankings[:, 0] ** 2.0
+    assert rankings.shape == (700, 3)
+    np.testing.assert_array_equal(rankings[:256], plr.sample_rankings(LABELS, 256, 3, rng=0))
+    assert (rankings[:256] != rankings[256:512]).any()
     assert abs(value[0] - every.mean()) < 1e-13
     assert abs(error[0] - every.std(ddof=1) / np.sqrt(700)) < 1e-13
 

@@ -1,6 +1,5 @@
 """Products with the Hessian of the expected metric, against the second derivatives of all rankings' probabilities."""
 
-import itertools
 import re
 
 import numpy as np
@@ -103,15 +102,3 @@ def test_far_scores():
     near, far = (plr.pl_rank_exact_hvp([x, x - 1.0, x - 0.5], LAST, [1.0], LAST) for x in (0.0, 1e9))
     assert near.tobytes() == far.tobytes()
     assert not plr.pl_rank_exact_hvp([1.5e308, 1.0, -1.5e308], LAST, [1.0], LAST).any()
-
-
-def test_batch_is_loop():
-    """Bit for bit, queries with vectors of any size, or of zeros. Mutant: the size of the largest vector for all."""
-    lengths, rng = [5, 0, 1, 30, 4], np.random.default_rng(2)
-    offsets = plr.offsets_from_group(lengths)
-    scores, relevance = rng.normal(size=(2, offsets[-1]))
-    vector = rng.normal(size=offsets[-1]) * np.repeat([1e-8, 1.0, 1.0, 1e8, 0.0], lengths)
-    together = plr.pl_rank_exact_hvp(scores, relevance, [1.0, 0.5], vector, offsets=offsets)
-    for first, last in itertools.pairwise(offsets):
-        alone = plr.pl_rank_exact_hvp(scores[first:last], relevance[first:last], [1.0, 0.5], vector[first:last])
-        assert together[first:last].tobytes() == alone.tobytes()

@@ -46,11 +46,8 @@ def functions(level):
     return library
 
 
-def every_level(test):
-    """A test of one level, against references in extended precision."""
-    short = np.finfo(np.longdouble).nmant < 60
-    test = pytest.mark.skipif(short, reason="needs an extended long double as reference")(test)
-    return pytest.mark.parametrize("level", available_levels())(test)
+pytestmark = pytest.mark.skipif(np.finfo(np.longdouble).nmant < 60, reason="needs an extended long double as reference")
+every_level = pytest.mark.parametrize("level", available_levels())
 
 
 @pytest.fixture
