@@ -122,6 +122,7 @@ def simulate_clicks(
     chance = validation.real_array(relevance, "relevance")
     validation.within(chance, "relevance", 0.0, 1.0)
     log = read_log(chance, rankings, offsets, 1)
+    examination = validation.given(examination, "examination", " to simulate clicks")
     alpha, beta = _of_places(examination, "examination", log, 1.0), _of_places(noise, "noise", log, 0.0)
     at_rank = log.rankings >= 0
     chances = np.where(at_rank, alpha * chance[log.documents()] + beta, 0.0)
