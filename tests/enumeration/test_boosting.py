@@ -282,14 +282,6 @@ def test_refused_gain():
 class TestRankingMetric:
     """Mean NDCG."""
 
-    @pytest.mark.parametrize("empty", [0.0, 1.0])
-    def test_is_the_mean_of_ndcg(self, empty):
-        """Mutants: queries of equal labels left out, ``empty`` ignored."""
-        value = RankingMetric(cutoff=2, empty=empty).evaluate(SCORES, LABELS, OFFSETS)
-        expected = plr.ndcg(SCORES, plr.gains(LABELS), THETA, offsets=OFFSETS, empty=empty)
-        assert value == pytest.approx(expected.mean(), rel=1e-12)
-        assert expected[1] == 1.0
-
     def test_rank_weights_that_do_not_descend(self):
         """The objective learns from them too. Mutants of each: the ideal ranking by descending gain, whose first
         weight is 0 here."""

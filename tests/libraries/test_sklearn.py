@@ -11,7 +11,6 @@ sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 from scipy import sparse  # noqa: E402
 from scipy.optimize import approx_fprime  # noqa: E402
 from sklearn.base import clone  # noqa: E402
-from sklearn.metrics import ndcg_score  # noqa: E402
 from sklearn.model_selection import GridSearchCV, GroupKFold  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -83,17 +82,6 @@ def test_labels_below_0_have_no_ndcg():
     ranker = PlackettLuceRanker(gain="linear", normalize=False).fit(X, signed, qid=QID)
     with pytest.raises(ValueError, match=r"^y must be at least 0, got -1e-09 at index .*: NDCG is a share"):
         ranker.score(X, signed, qid=QID)
-
-
-def test_score_is_mean_ndcg():
-    """scikit-learn agrees. Mutants: linear gains; the cutoff left out; queries without relevant documents dropped."""
-    ranker = PlackettLuceRanker(4).fit(X, Y, qid=QID)
-    values = []
-    for query in np.unique(QID):
-        rows = query == QID
-        worth, scores = plr.gains(Y[rows]), ranker.predict(X[rows])
-        values.append(ndcg_score([worth], [scores], k=4) if rows.sum() > 1 else float(worth[0] > 0))
-    assert ranker.score(X, Y, qid=QID) == pytest.approx(np.mean(values))
 
 
 def test_same_bits_every_time_and_any_order_of_rows(on_team):
@@ -186,14 +174,6 @@ def test_weights_are_those_of_queries():
         PlackettLuceRanker().fit(X, Y, qid=np.sort(QID), sample_weight=weight)
 
 
-def test_the_cutoff_is_at_most_the_longest_list():
-    """Mutant: rank weights of the whole cutoff, 8 PB."""
-    every = PlackettLuceRanker(None).fit(X, Y, qid=QID)
-    beyond = PlackettLuceRanker(10**15).fit(X, Y, qid=QID)
-    assert (beyond.coef_ == every.coef_).all()
-    assert beyond.score(X, Y, qid=QID) == every.score(X, Y, qid=QID)
-
-
 def test_masked_arrays_are_refused():
     """Rather than read with the values that they hide. Mutant: scikit-learn's conversion alone."""
     hidden_X, hidden_y = np.ma.array(X, mask=X > 1), np.ma.array(Y, mask=Y > 2)
@@ -206,19 +186,14 @@ def test_masked_arrays_are_refused():
         ranker.predict(hidden_X)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "hint"),
-    [
-        ({"group": [2, 3]}, r"pass qid=numpy.repeat\(range\(len\(group\)\), group\)"),
-        ({"offsets": [0, 2, 5]}, r"pass qid=numpy.repeat\(range\(len\(offsets\) - 1\), numpy.diff\(offsets\)\)"),
-    ],
-)
-def test_arguments_of_other_libraries_are_refused_with_their_replacement(arguments, hint):
+def test_the_groups_of_other_libraries_are_refused_with_their_replacement():
     """Mutants: the hint for a function with offsets; a method that ignores the argument."""
     ranker = PlackettLuceRanker().fit(X, Y, qid=QID)
     for method in (ranker.fit, ranker.score):
-        with pytest.raises(TypeError, match=f"unexpected keyword argument .*: {hint}$"):
-            method(X, Y, **arguments)
+        with pytest.raises(
+            TypeError, match=r"keyword argument .*: pass qid=numpy.repeat\(range\(len\(group\)\), group\)$"
+        ):
+            method(X, Y, group=[2, 3])
 
 
 @pytest.mark.parametrize(

@@ -55,17 +55,11 @@ def test_the_module_hands_on_its_options(options, monkeypatch):
     assert ("rank_weights given" if "rank_weights" in options else "metric='err', cutoff=10") in repr(loss)
 
 
-@pytest.mark.parametrize(
-    ("error", "message", "scores", "relevance", "options"),
-    [
-        (TypeError, "scores must be a floating point tensor, got ndarray", SCORES, LABELS, {}),
-        (TypeError, "relevance must not require a gradient", leaf(), leaf(LABELS), {}),
-        (ValueError, "rng must be at least 0", leaf(), LABELS, {"method": "cmc", "rng": -1}),
-    ],
-)  # fmt: skip
-def test_errors_of_pytorch(error, message, scores, relevance, options):
-    with pytest.raises(error, match=message):
-        plackett_luce_loss(scores, relevance, **options)
+def test_errors_of_pytorch():
+    with pytest.raises(TypeError, match="scores must be a floating point tensor, got ndarray"):
+        plackett_luce_loss(SCORES, LABELS)
+    with pytest.raises(TypeError, match="relevance must not require a gradient"):
+        plackett_luce_loss(leaf(), leaf(LABELS))
 
 
 # --- autograd
@@ -203,13 +197,8 @@ def test_jagged_nested_tensors():
 def test_empty_and_meta_tensors(reduction):
     """No queries, or queries without documents, have a loss and a gradient; on the meta device, shapes."""
     options = {"reduction": reduction, "method": "exact"}
-    for shape, mask in (
-        ((0,), None),
-        ((0, 3), None),
-        ((0, 3), torch.ones(0, 3, dtype=bool)),
-        ((3, 0), torch.ones(3, 0, dtype=bool)),
-    ):
-        scores = torch.zeros(shape, requires_grad=True)
+    for shape, masked in ((0,), False), ((0, 3), False), ((0, 3), True), ((3, 0), True):
+        scores, mask = torch.zeros(shape, requires_grad=True), torch.ones(shape, dtype=bool) if masked else None
         loss = plackett_luce_loss(scores, torch.zeros(shape), mask=mask, **options)
         loss.sum().backward()
         assert loss.shape == ((1 if shape == (0,) else shape[0],) if reduction == "none" else ())
@@ -219,11 +208,6 @@ def test_empty_and_meta_tensors(reduction):
     assert loss.shape == ((4,) if reduction == "none" else ())
     loss.sum().backward()
     assert scores.grad.shape == (4, 3)
-
-
-def test_no_graph_is_needed():
-    with torch.no_grad():
-        assert not PlackettLuceLoss(3)(leaf(), LABELS, OFFSETS).requires_grad
 
 
 # --- random numbers
@@ -298,14 +282,11 @@ class Gradients(torch.utils.data.Dataset):
         return scores.grad
 
 
-@pytest.mark.parametrize("context", ["fork", "spawn"])
 @pytest.mark.filterwarnings("ignore:.*fork.*")
-def test_workers_of_a_data_loader(context):
+def test_workers_of_a_data_loader():
     """Workers give the bits of this process, after a parallel region in it."""
-    if context not in torch.multiprocessing.get_all_start_methods():
-        pytest.skip(f"no {context} on this system")
     here = torch.stack([Gradients()[item] for item in range(6)])
-    loader = torch.utils.data.DataLoader(Gradients(), batch_size=6, num_workers=2, multiprocessing_context=context)
+    loader = torch.utils.data.DataLoader(Gradients(), batch_size=6, num_workers=2, multiprocessing_context="fork")
     for batch in loader:
         assert (batch == here).all()
 
