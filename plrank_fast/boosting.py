@@ -408,20 +408,14 @@ class RankingMetric(Workers):
                 metric.relevance, "the gain of labels", offsets_, self.metric == "ndcg", self.n_threads
             )
             if self.expected:
-                reached = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
-                factor = _factor_of_values(metric, offsets_, self.n_threads)
-                values = np.where(factor > 0.0, reached * factor, self.empty)
+                values = metric.expected(scores_, offsets=offsets_, rtol=self.rtol, n_threads=self.n_threads)
+                if self.metric == "ndcg":
+                    values = metric.over_ideal(values, offsets_, self.n_threads)
+                values[np.isnan(metric.of_ranking(scores_, offsets_, self.n_threads, np.nan))] = self.empty
             else:
                 values = metric.of_ranking(scores_, offsets_, self.n_threads, self.empty)
         value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty
-
-
-def relevance_of(labels: FloatArray, gain: Gain, n_threads: int | None) -> FloatArray:
-    """Return the gain of each label, (n_docs,)."""
-    if callable(gain):
-        return validation.of_documents(gain(labels), "gain(labels)", labels)
-    return gains_of_labels(labels, n_threads) if gain == "exponential" else labels.copy()
 
 
 def _shown(of: BoostingObjective | RankingMetric, kind: type) -> str:
@@ -440,10 +434,16 @@ def _checked_gain(gain: Gain) -> Gain:
 
 def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offsets: IntArray) -> LabelledMetric:
     """Return the metric of the settings for these labels."""
+
+    def relevance(labels: FloatArray) -> FloatArray:
+        if callable(of.gain):
+            return validation.of_documents(of.gain(labels), "gain(labels)", labels)
+        return gains_of_labels(labels, of.n_threads) if of.gain == "exponential" else labels.copy()
+
     cutoff = DEFAULT_CUTOFF if of.cutoff is None else of.cutoff
     return labelled_metric(
         of.metric, labels, offsets, cutoff=cutoff, rank_weights=of.rank_weights, max_label=of.max_label,
-        gain=lambda labels: relevance_of(labels, of.gain, of.n_threads), n_threads=of.n_threads,
+        gain=relevance, n_threads=of.n_threads,
     )  # fmt: skip
 
 
@@ -469,20 +469,6 @@ def _factor_of_queries(metric: LabelledMetric, offsets: IntArray, by_ideal: bool
         counts &= n_counted >= metric.rank_weights.size + (metric.name == "precision")
     factors = counts.astype(np.float64)
     return metric.over_ideal(factors, offsets, n_threads) if by_ideal else factors
-
-
-def _factor_of_values(metric: LabelledMetric, offsets: IntArray, n_threads: int | None) -> FloatArray:
-    """Return the factor of each query's value, (n_queries,): 1 over the ideal DCG for NDCG, else 1.
-
-    It is 0 for queries without documents and, but for DCG, without relevant ones.
-    """
-    if metric.name == "ndcg":
-        return metric.over_ideal(1.0, offsets, n_threads)
-    filled = np.diff(offsets) > 0
-    factors = filled.astype(np.float64)
-    if metric.name != "dcg" and filled.any():
-        factors[filled] = np.maximum.reduceat(metric.relevance, offsets[:-1][filled]) > 0.0
-    return factors
 
 
 def _checked(

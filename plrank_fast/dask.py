@@ -152,16 +152,11 @@ def _moved_ends(queries: list[Queries], before: IntArray) -> IntArray:
 def _recut(collection: Any, before: IntArray, after: IntArray) -> Any:
     """Cut a collection anew, without empty partitions."""
     after = np.unique(after)
-    parts = _parts(collection)
     if _is_array(collection):
-        array = import_extra("dask.array", EXTRA)
-        shapes = [(int(rows), *collection.shape[1:]) for rows in np.diff(before)]
-        pieces = [
-            array.from_delayed(part, shape, meta=collection._meta) for part, shape in zip(parts, shapes, strict=True)
-        ]
-        return array.concatenate(pieces).rechunk({0: tuple(np.diff(after).tolist())})
-    delayed = import_extra("dask", EXTRA).delayed
-    frames = []
+        chunks = (tuple(np.diff(before).tolist()), *collection.chunks[1:])
+        known = type(collection)(collection.dask, collection.name, chunks, meta=collection._meta)
+        return known.rechunk({0: tuple(np.diff(after).tolist())})
+    delayed, parts, frames = import_extra("dask", EXTRA).delayed, _parts(collection), []
     for begin, end in pairwise(after.tolist()):
         first = int(np.searchsorted(before, begin, side="right")) - 1
         last = int(np.searchsorted(before, end, side="left"))

@@ -58,7 +58,7 @@ NAMES = {
     "JAX": lambda: pytest.importorskip("jax").numpy.array([7, 3]),
     "pandas": lambda: pytest.importorskip("pandas").Series([7.0, 3.0]),
     "polars": lambda: pytest.importorskip("polars").Series(["7", "3"]),
-    "Arrow": lambda: pytest.importorskip("pyarrow", reason="pyarrow is not installed").array([7, 3]),
+    "Arrow": lambda: pytest.importorskip("pyarrow", reason="`make test-all` installs pyarrow").array([7, 3]),
 }
 
 
