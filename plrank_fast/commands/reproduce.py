@@ -19,7 +19,7 @@ from plrank_fast.reproduction.learning import find_folds
 from plrank_fast.reproduction.results import ResultsFile
 from plrank_fast.validation import count, real
 
-SUFFIXES = (".jsonl", ".html", ".csv", ".png")  # files in the output folder have these
+SUFFIXES = (".jsonl", ".html", ".png")  # files in the output folder have these
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
 
@@ -85,7 +85,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
             finished = experiment.run_parts(arguments.minutes, parts, results, interrupted=interrupted, observer=show)
         write_report(folder, settings, parts, results)
     print(f"report:   {folder / REPORT}")
-    print(f"figures:  {path}, with Table 2 and the pictures in the same folder")
+    print(f"figures:  {path}, with the pictures in the same folder")
     if not finished:
         print("interrupted: the report shows the results so far; the same command continues")
     return 0 if finished else EXIT_STATUS

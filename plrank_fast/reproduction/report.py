@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import csv
 import html
-import io
 import os
 import platform
 import re
@@ -25,9 +23,9 @@ from plrank_fast.reproduction.figures import FIGURES
 from plrank_fast.reproduction.findings import all_findings
 from plrank_fast.reproduction.published import HARDWARE, published_minutes
 from plrank_fast.reproduction.results import LEAST_ROUNDS, Figures, Part, ResultsFile
-from plrank_fast.reproduction.summary import costs, network_seconds, over_rounds
+from plrank_fast.reproduction.summary import costs, network_seconds
 
-REPORT, TABLE_2 = "report.html", "table_2.csv"
+REPORT = "report.html"
 STYLE = """
 body { margin: 0 auto; max-width: 74rem; padding: 1.5rem; color: #1b1f24; font: 16px/1.55 system-ui, sans-serif; }
 p { max-width: 46rem; }
@@ -58,7 +56,7 @@ one query of mean length and scaled likewise), and what the paper prints ({HARDW
 
 
 def write_report(folder: Path, settings: Figures, parts: list[Part], results: ResultsFile) -> None:
-    """Write the page, and its pictures and Table 2 as files too, from the cells measured so far."""
+    """Write the page, and its pictures as files too, from the cells measured so far."""
     page = [HEAD, _table(("verdict", "statement", "figures"), all_findings(results.cells))]
     measured = {cell["part"] for cell in results.cells if "method" in cell["cell"]}
     for name, picture in FIGURES.items():
@@ -68,13 +66,8 @@ def write_report(folder: Path, settings: Figures, parts: list[Part], results: Re
             title, data = html.escape(picture.title), base64.b64encode(content).decode()
             page.append(f"<h2>{title}</h2>\n<figure><img alt='{title}' src='data:image/png;base64,{data}'>")
             page.append(f"<figcaption>{html.escape(picture.caption)}</figcaption></figure>")
-    if rows := minutes_per_epoch(results.cells):
-        text = io.StringIO()
-        writer = csv.DictWriter(text, rows[0], lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-        write_atomically(folder / TABLE_2, text.getvalue().encode())
-        page += ["<h2>Table 2: minutes per epoch</h2>", _table_2(rows), NOTE]
+    if "cost" in measured:
+        page += ["<h2>Table 2: minutes per epoch</h2>", table_2(results.cells), NOTE]
     progress = []
     for part in parts:
         done, of = len(results.of(part.name)), len(part.cells)
@@ -85,34 +78,25 @@ def write_report(folder: Path, settings: Figures, parts: list[Part], results: Re
     write_atomically(folder / REPORT, "\n".join(page).encode(errors="backslashreplace"))
 
 
-def minutes_per_epoch(cells: Sequence[Figures]) -> list[Figures]:
-    """Make Table 2: a row for each set, method, N and K; minutes include the network's passes, which have a column."""
-    network = network_seconds(cells)
+def table_2(cells: Sequence[Figures]) -> str:
+    """Lay out Table 2, methods down and cutoffs across: minutes of ours, and below them NumPy's and the paper's."""
+    network, measured = network_seconds(cells), costs(cells, "cost")
+    cutoffs = sorted({cutoff for row in measured.values() for cutoff in row.columns})
     rows = []
-    for (shape, method), measured in costs(cells, "cost").items():
+    for (shape, method), row in measured.items():
         paper = dict(zip(CUTOFFS, published_minutes(method, shape), strict=False))
-        passes = network.get(shape, 0.0)
-        for i, cutoff in enumerate(measured.columns):
-            own = over_rounds(measured.seconds[:, i])
-            in_numpy, error = (
-                None if values is None else float(np.median(values[:, i]))
-                for values in (measured.numpy_seconds, measured.error)
-            )
-            rows.append({
-                "set": shape,
-                "method": method.title,
-                "K": cutoff,
-                "minutes": (own.value + passes) / 60,
-                "minutes_least": (own.low + passes) / 60,
-                "minutes_most": (own.high + passes) / 60,
-                "gradient_seconds": own.value,
-                "network_seconds": passes,
-                "numpy_minutes": None if in_numpy is None else (in_numpy + passes) / 60,
-                "paper_minutes": paper.get(cutoff),
-                "times_faster_than_numpy": None if in_numpy is None else in_numpy / own.value,
-                "relative_error": error,
-            })  # fmt: skip
-    return rows
+        shown = dict.fromkeys(cutoffs, "")
+        for i, cutoff in enumerate(row.columns):
+            of_sources = (("", row.seconds), ("NumPy ", row.numpy_seconds))
+            minutes = {
+                name: (float(np.median(seconds[:, i])) + network.get(shape, 0.0)) / 60
+                for name, seconds in of_sources
+                if seconds is not None
+            }
+            minutes |= {"paper ": paper[cutoff]} if cutoff in paper else {}
+            shown[cutoff] = "\n".join(f"{name}{value:.3g}" for name, value in minutes.items())
+        rows.append((shape, method.title, *shown.values()))
+    return _table(("set", "method", *(f"K = {cutoff}" for cutoff in cutoffs)), rows)
 
 
 def _table(headings: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
@@ -121,20 +105,6 @@ def _table(headings: Sequence[object], rows: Iterable[Sequence[object]]) -> str:
         for tag, row in (("th", headings), *(("td", row) for row in rows))
     ]
     return "<div class='scroll'><table>\n" + "\n".join(lines) + "\n</table></div>"
-
-
-def _table_2(rows: Sequence[Figures]) -> str:
-    """Lay out Table 2, methods down and cutoffs across: ours, and below it NumPy's and the paper's."""
-    cells: dict[tuple[str, str], dict[int, str]] = {}
-    for row in rows:
-        minutes = {"": row["minutes"], "NumPy ": row["numpy_minutes"], "paper ": row["paper_minutes"]}
-        lines = [f"{name}{value:.3g}" for name, value in minutes.items() if value is not None]
-        cells.setdefault((row["set"], row["method"]), {})[row["K"]] = "\n".join(lines)
-    cutoffs = sorted({row["K"] for row in rows})
-    return _table(
-        ("set", "method", *(f"K = {cutoff}" for cutoff in cutoffs)),
-        [(*key, *(row.get(cutoff, "") for cutoff in cutoffs)) for key, row in cells.items()],
-    )
 
 
 def about_this_machine() -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import platform
 import textwrap
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -11,12 +10,11 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import __version__
-from plrank_fast._shared.extras import import_extra
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.network import ScoringNetwork
+from plrank_fast.training.network import ScoringNetwork, torch
 from plrank_fast.training.trainer import TrainingRun
 
 PROGRESS = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
@@ -62,9 +60,8 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "history": history,
         "environment": {
             "plrank_fast": __version__,
-            "python": platform.python_version(),
             "numpy": np.__version__,
-            "torch": import_extra("torch", "train").__version__,
+            "torch": torch.__version__,
             "threads": run.n_threads,
             "processes": run.ranks.count,
         },
