@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 import plrank_fast as plr
 from plrank_fast import fairness
-from plrank_fast.named_metrics import labelled_metric
+from plrank_fast.named_metrics import LabelledMetric, labelled_metric
 
 METRICS = ("ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_dataset")
 
@@ -36,26 +36,28 @@ def evaluate_scores(
     ``expected_...`` are the means over the queries of another metric by its name. ``empty`` is the value of a query
     without relevant documents in the means over queries; "drop" leaves such queries out.
     """
-    ndcg = labelled_metric("ndcg", labels, offsets, cutoff=cutoff, gain=plr.gains)
-    ideal = plr.ideal_dcg(ndcg.relevance, ndcg.rank_weights, offsets=offsets)
+    dcg = labelled_metric("dcg", labels, offsets, cutoff=cutoff, gain=plr.gains)
+    ideal = plr.ideal_dcg(dcg.relevance, dcg.rank_weights, offsets=offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
     answered, missing = ideal > 0, np.nan if empty == "drop" else empty
     metrics: Metrics = {}
-    others = [metric] if metric != "ndcg" else []
-    for name in ("ndcg", *others):
-        named = labelled_metric(name, labels, offsets, cutoff=cutoff, gain=plr.gains, max_label=max_label)
-        for prefix, values in (
-            ("", named.of_ranking(scores, offsets, n_threads)),
-            ("expected_", named.expected(scores, offsets=offsets, n_threads=n_threads)),
-        ):
-            if name == "ndcg":
-                metrics[f"{prefix}ndcg_dataset"] = float(values.sum() / ideal.sum())
-                values = values / np.where(answered, ideal, 1.0)
-            key = f"{prefix}ndcg_query" if name == "ndcg" else prefix + name
-            metrics[key] = float(np.nanmean(np.where(answered, values, missing)))
+
+    def both(named: LabelledMetric) -> dict[str, npt.NDArray[np.float64]]:
+        options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
+        return {"": named.of_ranking(scores, **options), "expected_": named.expected(scores, **options)}
+
+    def mean(values: npt.NDArray[np.float64]) -> float:
+        return float(np.nanmean(np.where(answered, values, missing)))
+
+    for prefix, values in both(dcg).items():
+        metrics[f"{prefix}ndcg_query"] = mean(values / np.where(answered, ideal, 1.0))
+        metrics[f"{prefix}ndcg_dataset"] = float(values.sum() / ideal.sum())
+    if metric != "ndcg":
+        named = labelled_metric(metric, labels, offsets, cutoff=cutoff, gain=plr.gains, max_label=max_label)
+        metrics |= {prefix + metric: mean(values) for prefix, values in both(named).items()}
     if with_disparity:
-        exposure = plr.exposure(scores, ndcg.rank_weights, offsets=offsets, n_threads=n_threads)
-        merit = ndcg.relevance / np.repeat(np.where(answered, ideal, 1.0), np.diff(offsets))
+        exposure = plr.exposure(scores, dcg.rank_weights, offsets=offsets, n_threads=n_threads)
+        merit = dcg.relevance / np.repeat(np.where(answered, ideal, 1.0), np.diff(offsets))
         metrics["disparity"] = float(fairness.disparity(exposure, merit, offsets=offsets)[0].mean())
     return metrics
