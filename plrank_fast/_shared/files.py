@@ -77,24 +77,11 @@ def _replacing(target: Path, mode: int | None) -> Iterator[BinaryIO]:
         os.close(folder)
 
 
-def refuse_overwriting(read: Sequence[str | os.PathLike[str]], **written: Sequence[str | os.PathLike[str]]) -> None:
-    """Raise ValueError if an output file, by the argument that names it or its folder, is an input or written twice."""
-    taken = list(read)
-    for name, paths in written.items():
-        for path in paths:
-            if os.path.exists(path) and not os.path.isfile(path):
-                continue
-            over = [other for other in taken if _is_one_file(path, other)]
-            if over:
-                raise ValueError(f"{name} would write over {os.fspath(over[0])}, which this command reads or writes")
-            taken.append(path)
-
-
-def _is_one_file(first: str | os.PathLike[str], second: str | os.PathLike[str]) -> bool:
-    """Return whether two paths lead to one file, or would if it existed."""
-    if os.path.exists(first) and os.path.exists(second):
-        return os.path.samefile(first, second)
-    return os.path.realpath(first) == os.path.realpath(second)
+def refuse_overwriting(name: str, path: str, read: Sequence[str]) -> None:
+    """Raise ValueError if the output file of the argument ``name`` is one of those that are read."""
+    for other in read:
+        if os.path.exists(path) and os.path.isfile(other) and os.path.samefile(path, other):
+            raise ValueError(f"{name} would write over {other}, which this command reads")
 
 
 @contextlib.contextmanager

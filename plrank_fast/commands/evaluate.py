@@ -41,7 +41,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     threads(arguments.n_threads)
     arguments.model = model_file(arguments.model)
     if arguments.scores:
-        refuse_overwriting([arguments.model, *arguments.file], scores=[arguments.scores])
+        refuse_overwriting("scores", arguments.scores, [arguments.model, *arguments.file])
 
     from plrank_fast.training.evaluation import evaluate_scores
     from plrank_fast.training.results import empty_queries, metrics_table, queries_without_relevant

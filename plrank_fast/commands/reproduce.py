@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import locked_folder, refuse_overwriting
+from plrank_fast._shared.files import locked_folder
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS
@@ -19,7 +19,6 @@ from plrank_fast.reproduction.learning import find_folds
 from plrank_fast.reproduction.results import ResultsFile
 from plrank_fast.validation import count, real
 
-SUFFIXES = (".jsonl", ".html", ".png")  # files in the output folder have these
 LAYOUT = "{desc} {percentage:3.0f}%|{bar}| {elapsed}{postfix}"
 
 
@@ -58,8 +57,7 @@ def reproduce(arguments: argparse.Namespace) -> int:
     folder = Path(arguments.output)
     path = folder / experiment.RESULTS
     if arguments.data:
-        inputs = [path for fold in find_folds(arguments.data) for path in fold.paths]
-        refuse_overwriting(inputs, output=[path for path in folder.glob("*") if path.suffix in SUFFIXES])
+        find_folds(arguments.data)
     settings = {  # they determine the cells: a continued run must have the same
         "minutes": arguments.minutes,
         "parts": [name for name in experiment.SHARES if name in arguments.parts],

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
-from plrank_fast._shared.files import locked_folder, refuse_overwriting, write_atomically
+from plrank_fast._shared.files import locked_folder, write_atomically
 from plrank_fast._shared.interruption import EXIT_STATUS, deferred_interrupt
 from plrank_fast._shared.pictures import png_of
 from plrank_fast._shared.progress_bar import make_bar
@@ -105,7 +105,6 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
     folder = Path(given.setdefault("output", DEFAULT_OUTPUT))
 
     cache = given.get("cache")
-    _refuse_overwriting_data(source, output=folder)
 
     def occupy() -> None:
         until_reported.enter_context(locked_folder(folder))
@@ -141,19 +140,11 @@ def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -
         until_reported.enter_context(locked_folder(folder))
     run = TrainingRun.resume(folder, **_pick(given, "cache", *LIMITS, *RUN_SETTINGS), ranks=ranks)
     assert run.source is not None
-    _refuse_overwriting_data(run.source, resume=folder)
     for kind, earlier in ((TrainingConfig, run.config), (Source, run.source)):
         for name, value in _settings(kind, given).items():
             if value != getattr(earlier, name):
                 raise ValueError(f"{name} contradicts the run in {folder}, which has {getattr(earlier, name)!r}")
     return run
-
-
-def _refuse_overwriting_data(source: Source, **folder: Path) -> None:
-    from plrank_fast.training.trainer import CHECKPOINT
-
-    ((name, place),) = folder.items()
-    refuse_overwriting(source.paths, **{name: [place / file for file in (CHECKPOINT, MODEL, RESULTS, PICTURE)]})
 
 
 def _pick(given: dict[str, Any], *names: str) -> dict[str, Any]:

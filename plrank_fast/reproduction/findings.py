@@ -1,4 +1,4 @@
-"""Statements of the paper, each judged by figures and their intervals.
+"""Statements of the papers, each judged by figures and their intervals.
 
 A statement holds if the whole interval is within its bounds, does not reproduce if the whole interval is outside of
 them, and is open otherwise. With several intervals, it holds in part if it holds for some of them.
@@ -14,7 +14,6 @@ import numpy as np
 
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS, Method
 from plrank_fast.reproduction import published
-from plrank_fast.reproduction.published import BEYOND
 from plrank_fast.reproduction.results import Figures
 from plrank_fast.reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 from plrank_fast.validation import FloatArray
@@ -31,7 +30,6 @@ GROWTHS = {
 LONG_LISTS = ("mslr", "istella")  # where the paper states growth in K; the lists of Yahoo are shorter than the cutoffs
 LONG_CUTOFF = 50
 FEW, THIRD = Method("pl_rank_3", 100), Method("pl_rank_3", 1000)
-NEW = {"pl_rank_exact": "The exact gradient", "pl_rank_cmc": "One sample of conditional Monte Carlo"}
 
 
 class Finding(NamedTuple):
@@ -86,22 +84,12 @@ def _cost(measured: dict[tuple[str, Method], Costs]) -> Iterator[Finding]:
         statement = f"{Method(estimator, 0).title} is faster here than in NumPy in every cell"
         meaning = "times faster, geometric mean over sets, N and K"
         yield from judged(statement, meaning, _over_all(ratios, geometric_mean), 1.0)
-    for estimator, title in NEW.items():
-        meaning = "times faster over sets and K"
-        statement = f"{title} costs less than PL-Rank-3 with 1000 samples"
-        yield from judged(statement, meaning, _third_over(measured, estimator, "seconds"), 1.0)
     errors = [row.error for (_, method), row in long.items() if method in (FEW, THIRD) and row.error is not None]
     growths = [error[:, -1] / error[:, 0] for error in errors]
     yield from judged(
         "Long cutoffs have more variance (PL-Rank-3, error of a gradient relative to its norm)",
         "the error at the greatest K over that at the least, over sets and N",
         _over_all(growths),
-        1.0,
-    )
-    yield from judged(
-        "One sample of conditional Monte Carlo errs less than 1000 of PL-Rank-3",
-        "times smaller, over sets and K",
-        _third_over(long, "pl_rank_cmc", "error"),
         1.0,
     )
 
@@ -114,15 +102,6 @@ def _of_paper(shape: str, method: Method) -> str:
 def _over_all(parts: list[FloatArray], middle: Callable[[FloatArray], Any] = np.median) -> dict[str, Estimate]:
     """Return one estimate over all parts, or none without parts."""
     return {"": over_rounds(np.concatenate(parts), middle)} if parts else {}
-
-
-def _third_over(measured: dict[tuple[str, Method], Costs], estimator: str, figure: str) -> dict[str, Estimate]:
-    """Return the range of a figure of PL-Rank-3 with 1000 samples over the estimator's, over sets and K."""
-    rows = [(shape, row) for (shape, method), row in measured.items() if method.estimator == estimator]
-    thirds = [(measured[shape, THIRD], row) for shape, row in rows if (shape, THIRD) in measured]
-    pairs = [(getattr(third, figure), getattr(row, figure)) for third, row in thirds]
-    ratios = [np.median(third / own, axis=0) for third, own in pairs if own.shape == third.shape]
-    return _over_all(ratios)
 
 
 def _difference(
@@ -152,9 +131,6 @@ def _ndcg(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator[Find
     for name in ("pl_rank_2", "stochastic_rank"):
         title = Method(name, 0).title
         statements.append((f"PL-Rank-3 ends above {title} {same_time} (N = 1000)", cutoffs, THIRD, Method(name, 1000)))
-    for new in BEYOND:
-        title = NEW[new.estimator]
-        statements.append((f"{title} ends above PL-Rank-3 with 1000 samples {same_time}", cutoffs, new, THIRD))
     for statement, some, first, second in statements:
         meaning = f"difference in test NDCG@K over sets and K in {', '.join(map(str, some))}"
         yield from judged(statement, meaning, _difference(measured, some, first, second), 0.0)
@@ -164,11 +140,7 @@ def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator
     """Compare the remaining disparity, in logarithms, since sets differ in its size."""
     logs = {key: Curves(row.seconds, np.log(row.values)) for key, row in measured.items()}
     cutoffs = [key[1] for key in measured]
-    for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100), FEW):
-        for own in (FEW, Method("pl_rank_exact", 0)):
-            if own != other:
-                statement = (
-                    f"{NEW.get(own.estimator, own.title)} leaves less disparity than {other.title} in the same time"
-                )
-                meaning = "logarithm of the ratio of the remaining disparities"
-                yield from judged(statement, meaning, _difference(logs, cutoffs, other, own), 0.0)
+    for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100)):
+        statement = f"{FEW.title} leaves less disparity than {other.title} in the same time"
+        meaning = "logarithm of the ratio of the remaining disparities"
+        yield from judged(statement, meaning, _difference(logs, cutoffs, other, FEW), 0.0)

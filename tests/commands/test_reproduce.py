@@ -91,8 +91,8 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     table = page.partition("<h2>Table 2")[2]
     (row,) = re.findall("<td>PL-Rank-3, N = 1000</td>(.*?)</tr>", table, re.DOTALL)
     assert [row.count(name) for name in ("<td>", "NumPy ", "paper ", "paper 4.77")] == [2, 2, 1, 1]
-    network = next(line["result"]["network_seconds"] for line in lines if "network" in line.get("cell", ()))
-    assert all(float(minutes) >= network / 60 > 0 for minutes in re.findall(r"<td>([\d.e-]+)\n", row))
+    network = min(line["result"]["network_seconds"] for line in lines[1:] if "network" in line["cell"])
+    assert all(float(minutes) > 0.99 * network / 60 > 0 for minutes in re.findall(r"<td>([\d.e-]+)\n", row))
 
     capsys.readouterr()
     monkeypatch.setattr(report, "write_report", lambda *_: None)
