@@ -7,21 +7,14 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from public_calls import Call
 
-CALLS = {
-    "gradient": lambda scores, gains, weights: plr.pl_rank_exact(scores, gains, weights, n_threads=1),
-    "normal": lambda scores, gains, weights: plr.pl_rank_exact(scores, gains, weights, noise="normal", n_threads=1),
-    "probabilities": lambda scores, gains, weights: plr.rank_probabilities(scores, len(weights), n_threads=1),
-}
+CALLS = [Call(plr.pl_rank_exact, {}), Call(plr.pl_rank_exact, {"noise": "normal"}), Call(plr.rank_probabilities, {})]
 
 
-def problem(n_docs):
-    rng = np.random.default_rng(n_docs)
-    return rng.standard_normal(n_docs), plr.gains(rng.integers(0, 5, n_docs))
-
-
-@pytest.mark.parametrize("name", CALLS)
-def test_callers_keep_their_denormals(name):
+@pytest.mark.parametrize("call", CALLS, ids=lambda call: call.name)
+def test_callers_keep_their_denormals(call):
     """Mutant: what the caller had set not put back."""
-    CALLS[name](*problem(24), plr.dcg_weights(24))
+    rng = np.random.default_rng(24)
+    call(rng.normal(size=24), plr.gains(rng.integers(0, 5, 24)), plr.dcg_weights(24), n_threads=1)
     assert np.array([np.finfo(float).tiny])[0] * np.array([0.5])[0] > 0

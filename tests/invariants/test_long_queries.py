@@ -5,6 +5,7 @@ import pytest
 
 import plrank_fast as plr
 import runtime_variables
+from public_calls import Call, arrays
 
 OPENMP = plr.build_info()["openmp"]
 LONG = {"round_ns": 1e3, "teams": 1}  # every query fills a round, and teams may come late
@@ -17,61 +18,39 @@ def listed(n_docs, deviation=1.0, gap=0.0):
     return scores, plr.gains(rng.integers(0, 5, n_docs))
 
 
-def exact(cutoff, **options):
-    return lambda scores, gains, n_threads: np.hstack(
-        plr.pl_rank_exact(
-            scores, gains, plr.dcg_weights(cutoff), offsets=[0, scores.size], n_threads=n_threads, **options
-        )
-    )
+def exact(**options):
+    return Call(plr.pl_rank_exact, options)
 
 
-def sampled(function, cutoff, **options):
-    return lambda scores, gains, n_threads: np.hstack(
-        function(
-            scores, gains, plr.dcg_weights(cutoff), offsets=[0, scores.size], rng=1, n_threads=n_threads, **options
-        )
-    )
+def sampled(function, n_samples, **options):
+    return Call(function, {"n_samples": n_samples, "rng": 1, **options})
 
 
-def rankings(n_samples, cutoff):
-    return lambda scores, gains, n_threads: plr.sample_rankings(
-        scores, n_samples, cutoff, rng=1, offsets=[0, scores.size], n_threads=n_threads
-    )
-
-
-def probabilities(n_ranks):
-    return lambda scores, gains, n_threads: plr.rank_probabilities(scores, n_ranks, n_threads=n_threads)
-
-
-def value(cutoff):
-    return lambda scores, gains, n_threads: np.array(
-        [plr.expected_metric(scores, gains, plr.dcg_weights(cutoff), n_threads=n_threads)]
-    )
-
-
-# A list and a call for each way through the kernel. Blocks are of 64 quartets of items or of 8192 items of the list.
+VALUE, PROBABILITIES = Call(plr.expected_metric, {}), Call(plr.rank_probabilities, {})
+# A list, a number of ranks and a call for each way through the kernel. Blocks are of 64 quartets of items or of 8192
+# items of the list.
 CALLS = {
-    "one panel": (listed(700), exact(60)),
-    "checked entry by entry": (listed(600, 4.0), exact(600)),
-    "Hessian": (listed(700), exact(60, hessian=True)),
-    "coarse": (listed(290), exact(10, rtol=1e-2)),
-    "several panels": (listed(600, 1.0, 40.0), exact(300)),
-    "numbers below the smallest normal one": (listed(1000), exact(1000)),
-    "normal noise": (listed(700), exact(60, noise="normal")),
-    "normal noise, Hessian": (listed(700), exact(60, noise="normal", hessian=True)),
-    "compressed": (listed(2000), exact(10)),
-    "compressed, Hessian": (listed(2000), exact(20, hessian=True)),
-    "compressed, blocks of the list": (listed(100_000), exact(10, hessian=True)),
-    "blocks of the list": (listed(70_000, 1.0, 40.0), exact(2, hessian=True)),
-    "too long for workspaces side by side": (listed(140_000, 1.0, 40.0), exact(2)),
-    "pl_rank_3": (listed(70_000), sampled(plr.pl_rank_3, 20, n_samples=130)),
-    "pl_rank_cmc": (listed(70_000), sampled(plr.pl_rank_cmc, 10, n_samples=2)),
-    "pl_rank_cmc, interpolated, Hessian": (listed(9000), sampled(plr.pl_rank_cmc, 50, n_samples=2, hessian=True)),
-    "rankings": (listed(100_000), rankings(300, 20)),
-    "value": (listed(700), value(60)),
-    "probabilities": (listed(700), probabilities(50)),
-    "probabilities of all ranks": (listed(300, 4.0), probabilities(300)),
-    "probabilities, several panels": (listed(600, 1.0, 40.0), probabilities(300)),
+    "one panel": (listed(700), 60, exact()),
+    "checked entry by entry": (listed(600, 4.0), 600, exact()),
+    "Hessian": (listed(700), 60, exact(hessian=True)),
+    "coarse": (listed(290), 10, exact(rtol=1e-2)),
+    "several panels": (listed(600, 1.0, 40.0), 300, exact()),
+    "numbers below the smallest normal one": (listed(1000), 1000, exact()),
+    "normal noise": (listed(700), 60, exact(noise="normal")),
+    "normal noise, Hessian": (listed(700), 60, exact(noise="normal", hessian=True)),
+    "compressed": (listed(2000), 10, exact()),
+    "compressed, Hessian": (listed(2000), 20, exact(hessian=True)),
+    "compressed, blocks of the list": (listed(100_000), 10, exact(hessian=True)),
+    "blocks of the list": (listed(70_000, 1.0, 40.0), 2, exact(hessian=True)),
+    "too long for workspaces side by side": (listed(140_000, 1.0, 40.0), 2, exact()),
+    "pl_rank_3": (listed(70_000), 20, sampled(plr.pl_rank_3, 130)),
+    "pl_rank_cmc": (listed(70_000), 10, sampled(plr.pl_rank_cmc, 2)),
+    "pl_rank_cmc, interpolated, Hessian": (listed(9000), 50, sampled(plr.pl_rank_cmc, 2, hessian=True)),
+    "rankings": (listed(100_000), 20, sampled(plr.sample_rankings, 300)),
+    "value": (listed(700), 60, VALUE),
+    "probabilities": (listed(700), 50, PROBABILITIES),
+    "probabilities of all ranks": (listed(300, 4.0), 300, PROBABILITIES),
+    "probabilities, several panels": (listed(600, 1.0, 40.0), 300, PROBABILITIES),
 }
 
 
@@ -81,13 +60,18 @@ def test_any_number_of_threads(name, monkeypatch, costs):
     threads; more threads than there is room for; a block of items at the first vector of nodes only; long queries on
     one thread, or on several where one is asked for; weights, or what is left of them, not summed range by range."""
     monkeypatch.setattr("plrank_fast._core.runtime.threads.available_cpus", lambda: 64)
-    (scores, gains), call = CALLS[name]
+    (scores, gains), cutoff, function = CALLS[name]
+
+    def call(n_threads):
+        one = {"offsets": [0, scores.size], "n_threads": n_threads}
+        return np.hstack(arrays(function(scores, gains, plr.dcg_weights(cutoff), **one)))
+
     costs(**LONG)
     runtime_variables.team_that_ran()
-    expected = call(scores, gains, 1)
+    expected = call(1)
     assert runtime_variables.team_that_ran()[0] <= 1
     for n_threads in (2, 3, 8, 11):
-        np.testing.assert_array_equal(call(scores, gains, n_threads), expected, f"{n_threads}")
+        np.testing.assert_array_equal(call(n_threads), expected, f"{n_threads}")
         size, _ = runtime_variables.team_that_ran()  # no more than there are vectors of nodes
         assert runtime_variables.OTHER_COSTS or not OPENMP or size > 1
 

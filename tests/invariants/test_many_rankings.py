@@ -6,19 +6,15 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from public_calls import Call, arrays
 
 SCORES, RELEVANCE = np.random.default_rng(3).normal(size=(2, 60))
 RANK_WEIGHTS = np.array([0.7, 0.3, 0.55])
 
 
 def of_metric(function, **options):
-    return lambda n_docs, **more: np.hstack(
-        function(SCORES[:n_docs], RELEVANCE[:n_docs], RANK_WEIGHTS, **options, **more)
-    )
-
-
-def exposure(n_docs, **options):
-    return plr.fairness.expected_exposure(SCORES[:n_docs], RANK_WEIGHTS, method="sample", **options)
+    call = Call(function, options)
+    return lambda n_docs, **more: np.hstack(arrays(call(SCORES[:n_docs], RELEVANCE[:n_docs], RANK_WEIGHTS, **more)))
 
 
 def mean_log_prob_gradient(n_docs, rankings):
@@ -27,11 +23,11 @@ def mean_log_prob_gradient(n_docs, rankings):
 
 ESTIMATORS = {
     **{name: of_metric(getattr(plr, name)) for name in ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc")},
-    **{name: of_metric(getattr(plr, name)) for name in ("policy_gradient", "placement_policy_gradient")},
+    **{name: of_metric(getattr(plr, name), cutoff=None) for name in ("policy_gradient", "placement_policy_gradient")},
     "pl_rank_3 hessian": of_metric(plr.pl_rank_3, hessian=True),
     "pl_rank_cmc hessian": of_metric(plr.pl_rank_cmc, hessian=True),
     "expected_metric": of_metric(plr.expected_metric, method="sample"),
-    "expected_exposure": exposure,
+    "expected_exposure": of_metric(plr.fairness.expected_exposure, method="sample"),
 }
 
 
