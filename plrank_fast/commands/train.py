@@ -9,6 +9,7 @@ from contextlib import ExitStack, nullcontext
 from dataclasses import fields
 from functools import partial
 from pathlib import Path
+from threading import Timer
 from typing import Any
 
 from plrank_fast._shared.extras import import_extra
@@ -24,6 +25,7 @@ from plrank_fast.validation import threads
 
 DEFAULT_OUTPUT = "runs/train"
 RESULTS, PICTURE = "results.json", "learning_curve.png"  # beside the checkpoint
+PATIENT_SECONDS = 2.0  # the loading of data is told after this time
 LIMITS, RUN_SETTINGS = ("epochs", "minutes"), ("patience", "n_threads", "checkpoint_seconds")
 
 
@@ -80,7 +82,12 @@ def train(arguments: argparse.Namespace) -> int:
             arguments.parser.prog = f"{program} (rank {ranks.rank} of {ranks.count})"  # errors show it
         given.setdefault("n_threads", ranks.n_threads)
         quiet = "quiet" in given or not ranks.first
+        loading = Timer(PATIENT_SECONDS, print, ["loading the data ..."], {"flush": True})
+        until_reported.callback(loading.cancel)
+        if not quiet:
+            loading.start()
         run = (_resumed_run if "resume" in given else _new_run)(given, until_reported, ranks)
+        loading.cancel()
         if run.method != run.config.method and not quiet:
             print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
         interrupted = until_reported.enter_context(deferred_interrupt())

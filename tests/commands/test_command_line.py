@@ -11,6 +11,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,7 @@ import plrank_fast as plr
 from plrank_fast.__main__ import main
 from plrank_fast._shared import files
 from plrank_fast._shared.archive import read_archive
+from plrank_fast.commands import train as train_command
 from plrank_fast.training import trainer
 from plrank_fast.training.sources import Source
 
@@ -201,6 +203,17 @@ def test_qids_of_any_text_and_their_cache(letor, tmp_path, capsys, error_of, mon
     done(*evaluate, letor)
     assert capsys.readouterr().out.replace("train.txt", "named.txt") == table
     error_of(*evaluate, named)
+
+
+def test_patience(tmp_path, letor, capsys, monkeypatch):
+    """A user who waits for data is told so. Mutants: never; although they are loaded; against --quiet."""
+    load = Source.load
+    monkeypatch.setattr(Source, "load", lambda self, **how: time.sleep(0.1) or load(self, **how))
+    for patience, quiet in (0.0, []), (0.0, ["--quiet"]), (3600.0, []):
+        monkeypatch.setattr(train_command, "PATIENT_SECONDS", patience)
+        folder = tmp_path / f"{patience}{len(quiet)}"
+        done("train", "--train", letor, "--vali", letor, "--epochs", 1, *quiet, "--output", folder)
+        assert ("loading the data" in capsys.readouterr().out) is (patience == 0.0 and not quiet)
 
 
 def test_train_and_evaluate(letor, tmp_path, capsys, error_of):
