@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import base64
+import html
 import os
 from dataclasses import asdict, dataclass, field
+from importlib.util import find_spec
 from itertools import pairwise
 from math import prod
 from typing import Any
@@ -13,6 +16,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._shared.archive import Arrays, interpreting, read_archive, write_archive
+from plrank_fast._shared.pictures import png_of
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.training.config import TrainingConfig, with_tuples
@@ -56,6 +60,14 @@ class RankingModel:
     def __repr__(self) -> str:
         layers = " ".join(map(str, (self.n_features, *self.config.hidden, 1)))
         return f"RankingModel(layers={layers}, epoch={self.epoch}, train={self.train!r})"
+
+    def _repr_html_(self) -> str:
+        """Return the learning curve as a picture, where there are one and Matplotlib."""
+        text = f"<code>{html.escape(repr(self))}</code>"
+        if not self.history or find_spec("matplotlib") is None:
+            return text
+        shown = base64.b64encode(png_of(self.plot(), dpi=80)).decode()
+        return f'{text}<br><img src="data:image/png;base64,{shown}" alt="learning curve">'
 
     def plot(self) -> Any:
         """Draw the metrics on the validation data by epoch.

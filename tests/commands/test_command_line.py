@@ -46,11 +46,12 @@ def done(*arguments):
 
 
 @pytest.fixture
-def error_of(capsys):
+def error_of(capsys, monkeypatch):
     """`error_of(command, ...)` is the line with which a command refuses its arguments, from the option on."""
 
     def call(*arguments):
         capsys.readouterr()
+        monkeypatch.setattr(train_command, "PATIENT_SECONDS", 3600.0)
         with pytest.raises(SystemExit) as exit_status:
             main([*map(str, arguments)])
         out, err = capsys.readouterr()

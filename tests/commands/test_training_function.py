@@ -78,6 +78,7 @@ def test_model(tmp_path):
     for again in (plr.load_model(path), pickle.loads(pickle.dumps(model))):
         assert same(model, again)
         assert np.array_equal(again.predict(DATA.features, offsets=DATA.offsets), scores)
+    assert "data:image/png;base64," in model._repr_html_()
     (panel,) = model.plot().axes
     assert [len(line.get_xdata()) for line in panel.lines[:2]] == [4, 4]
     assert model.plot()._repr_png_().startswith(b"\x89PNG")
