@@ -68,26 +68,14 @@ def bucket_log_prob(
 
 @overload
 def bucket_log_prob_vjp(
-    scores: ArrayLike,
-    buckets: ArrayLike,
-    cotangent: ArrayLike,
-    *,
-    offsets: ArrayLike | None = None,
-    hessian: Literal[False] = False,
-    n_threads: int | None = None,
-    out: FloatArray | None = None,
-) -> FloatArray: ...
+    scores: ArrayLike, buckets: ArrayLike, cotangent: ArrayLike, *, offsets: ArrayLike | None = None,
+    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None,
+) -> FloatArray: ...  # fmt: skip
 @overload
 def bucket_log_prob_vjp(
-    scores: ArrayLike,
-    buckets: ArrayLike,
-    cotangent: ArrayLike,
-    *,
-    offsets: ArrayLike | None = None,
-    hessian: Literal[True],
-    n_threads: int | None = None,
-    out: tuple[FloatArray, FloatArray] | None = None,
-) -> tuple[FloatArray, FloatArray]: ...
+    scores: ArrayLike, buckets: ArrayLike, cotangent: ArrayLike, *, offsets: ArrayLike | None = None,
+    hessian: Literal[True], n_threads: int | None = None, out: tuple[FloatArray, FloatArray] | None = None,
+) -> tuple[FloatArray, FloatArray]: ...  # fmt: skip
 @validation.hinted
 def bucket_log_prob_vjp(
     scores: ArrayLike,

@@ -17,31 +17,21 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "losses/pair_losses.h" nogil:
-    ctypedef struct ranked_document:
-        double score
-        double gain
-        double discount
-    ctypedef struct lower_documents:
-        const double *scores
-        const double *gains
-        const double *discounts
-        const double *distance
+    ctypedef struct ranked_documents:
+        double *scores
+        double *gains
+        double *discounts
+        double *gradient
     ctypedef struct pair_kernels:
         double (*precede)(double score, const double *scores, double *gradient, double *own, size_t n) noexcept nogil
         double (*ranked)(
-            ranked_document document, const lower_documents *lower, double *gradient, double *own, size_t n
-        ) noexcept nogil
+            const ranked_documents *all, size_t document, const ranked_documents *lower, size_t first,
+            const double *distance, size_t n) noexcept nogil
     const pair_kernels *pair_kernels_at(int level)
 
 cdef const pair_kernels *kernels = pair_kernels_at(simd_level())
 
 cdef intp_t WORTH_LISTING = 4    # pairs of irrelevant documents, for each document, from which on the list pays
-
-cdef struct Documents:           # arrays (n_items,), in descending order of score
-    double *scores               # scores times the slope
-    double *gains                # gains over the ideal DCG
-    double *discounts            # 1 / log2(rank + 1), or the discount past the cutoff
-    double *gradient
 
 cdef struct Pairs:
     double *keys                 # (n_items,) scratch of the sorts
@@ -54,8 +44,8 @@ cdef struct Pairs:
 cdef struct Ranked:
     double *keys                 # (n_items,) scratch of the sorts
     int32_t *items               # (n_items,) by rank
-    Documents all
-    Documents relevant           # those with a gain, if that list is used
+    ranked_documents all         # (n_items,)
+    ranked_documents relevant    # those with a gain, if that list is used
     int32_t *rank                # (n_items,) ranks of these
     double *distance             # (n_items,) of LambdaLoss, by difference of ranks
     double *apart                # (n_items,) likewise, for the relevant documents of one row
@@ -125,7 +115,7 @@ cdef Loss pairwise_logistic() noexcept nogil:
 # LambdaRank and LambdaLoss
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void lay_out_documents(Documents *documents, intp_t n_items, Layout *layout) noexcept nogil:
+cdef void lay_out_documents(ranked_documents *documents, intp_t n_items, Layout *layout) noexcept nogil:
     cdef size_t doubles = n_items * sizeof(double)
     documents.scores = <double *>take(layout, doubles)
     documents.gains = <double *>take(layout, doubles)
@@ -148,7 +138,7 @@ cdef void lay_out_ranked(Layout *layout, intp_t n_items, intp_t cutoff) noexcept
 
 cdef void gather_documents(LossQuery *query, Ranked *state, double ideal) noexcept nogil:
     """Fill the list of all documents by rank."""
-    cdef Documents *documents = &state.all
+    cdef ranked_documents *documents = &state.all
     cdef intp_t worth = query.n_items if query.options.discounts_past_cutoff else query.cutoff, k
     for k in range(query.n_items):
         documents.scores[k] = query.options.scale * query.scores[state.items[k]]
@@ -165,8 +155,8 @@ cdef void gather_relevant(Ranked *state, intp_t n_items, intp_t cutoff) noexcept
 
     There is no branch on the gains, which a processor could not predict.
     """
-    cdef Documents *documents = &state.all
-    cdef Documents *relevant = &state.relevant
+    cdef ranked_documents *documents = &state.all
+    cdef ranked_documents *relevant = &state.relevant
     cdef intp_t k, n = 0
     for k in range(n_items):
         n += documents.gains[k] > 0.0
@@ -209,33 +199,25 @@ cdef void begin_lambda(LossQuery *query) noexcept nogil:
             state.distance[k] = query.options.distance_weight * (discounts[k - 1] - discounts[k])
 
 
-cdef inline lower_documents those_from(const Documents *documents, intp_t first, const double *distance) noexcept nogil:
-    return lower_documents(
-        documents.scores + first, documents.gains + first, documents.discounts + first, distance)
-
-
 cdef void lambda_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     """Add the pairs of the documents at these ranks with those that rank lower."""
     cdef Ranked *state = <Ranked *>query.state
     cdef bint with_distance = query.options.distance_weight > 0.0
-    cdef Documents *against
-    cdef ranked_document document
-    cdef lower_documents lower
-    cdef intp_t k, i, begin, end
+    cdef const double *distance = NULL
+    cdef intp_t k, i
     for k in range(first, last):
-        document = ranked_document(state.all.scores[k], state.all.gains[k], state.all.discounts[k])
-        if document.gain > 0.0 or not state.lists_relevant:
+        if state.all.gains[k] > 0.0 or not state.lists_relevant:
             state.relevant_seen += 1
-            against, begin, end = &state.all, k + 1, query.n_items
-            lower = those_from(against, begin, state.distance + 1 if with_distance else NULL)
-        else:
-            against, begin, end = &state.relevant, state.relevant_seen, state.n_relevant
             if with_distance:
-                for i in range(begin, end):
+                distance = state.distance + 1
+            query.value[0] += kernels.ranked(&state.all, k, &state.all, k + 1, distance, query.n_items - k - 1)
+        else:
+            if with_distance:
+                for i in range(state.relevant_seen, state.n_relevant):
                     state.apart[i] = state.distance[state.rank[i] - k]
-            lower = those_from(against, begin, state.apart + begin if with_distance else NULL)
-        query.value[0] += kernels.ranked(
-            document, &lower, against.gradient + begin, &state.all.gradient[k], end - begin)
+                distance = state.apart + state.relevant_seen
+            query.value[0] += kernels.ranked(
+                &state.all, k, &state.relevant, state.relevant_seen, distance, state.n_relevant - state.relevant_seen)
 
 
 cdef void finish_lambda(LossQuery *query) noexcept nogil:

@@ -31,7 +31,7 @@ from plrank_fast._core.runtime.buffers cimport data_of, read_only
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_KINDS, PLR_NEGATIVE, PLR_NO_WHOLE_GRADE, any_negative, each_within, plr_add_flags,
+    PLR_KINDS, PLR_NEGATIVE, PLR_NO_WHOLE_GRADE, any_negative, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
@@ -395,7 +395,7 @@ cdef struct MetricCall:
     double parameter
     double empty                # the value of an empty query
     bint empty_unless_relevant  # and of one without relevant items
-    double *out                 # or NULL without a metric
+    double *out                 # not set without a metric
     double *ideal               # DCG of the best ranking, or NULL
     bint shares                 # ``out`` is the share of the ideal, or ``empty`` if that is 0
 
@@ -430,15 +430,20 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
             call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else call.empty
 
 
-cdef int run_metric(MetricCall *call, CheckedBatch checked, object n_threads, double ns_per_item) except -1:
+cdef tuple run_metric(MetricCall *call, CheckedBatch checked, n_threads, bint with_ideal, double ns_per_item):
+    """Return the metric of each query, (n_queries,), and the DCG of the best ranking if it is asked for."""
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
+    values, ideal = new_array(checked.n_queries), new_array(checked.n_queries if with_ideal else 0)
     call.queries = checked.queries
+    call.out = <double *>data_of(values)
+    call.ideal = <double *>data_of(ideal) if with_ideal else NULL
     batch.call = call
     batch.query = metric_in_batch
     batch.fewest_items = 0
     batch.workspace = ranking_workspace(checked.longest) + checked.longest * sizeof(double)
     batch.ns_per_item = ns_per_item
-    return run_batch(&batch, n_threads)
+    run_batch(&batch, n_threads)
+    return values, ideal
 
 
 cdef struct RankingsCall:
@@ -587,18 +592,6 @@ cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
     return 0
 
 
-cdef CheckedBatch without_scores(relevance, rank_weights, offsets, n_threads):
-    """Return the arrays of the ideal DCG, which has no scores; the ranks of those that are set are not looked at."""
-    cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
-    if not batch.read_plain(relevance, NOT_TAKEN, rank_weights, offsets, n_threads) or (
-        offsets is None or not each_within(batch.found_in_scores)
-    ):
-        relevance = validation.real_array(relevance, "relevance")
-        return checked_batch(np.zeros_like(relevance), relevance, rank_weights, offsets, n_threads)
-    batch.queries.relevance, batch.found_in_relevance = batch.queries.scores, batch.found_in_scores
-    return batch
-
-
 def dcg(
     scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, str result="dcg",
     normalize="query", empty=0.0
@@ -611,43 +604,31 @@ def dcg(
     cdef MetricCall call
     cdef CheckedBatch checked
     cdef bint over_all = False
-    cdef double of_no_query = 0.0
-    given_weights = NOT_TAKEN if rank_weights is None else rank_weights
     if result == "ideal_dcg":
-        checked = without_scores(relevance, given_weights, offsets, n_threads)
-    else:
-        checked = checked_batch(scores, relevance, given_weights, offsets, n_threads, "relevance", True, True)
+        relevance = validation.real_array(relevance, "relevance", n_threads=n_threads)
+        scores = np.zeros_like(relevance)
+    given_weights = NOT_TAKEN if rank_weights is None else rank_weights
+    checked = checked_batch(scores, relevance, given_weights, offsets, n_threads, "relevance", True, True)
     if rank_weights is None:
         rank_weights = discounts_of(checked.longest)
         checked.queries.rank_weights = <double *>data_of(rank_weights)
         checked.queries.n_ranks = checked.longest
     checked.queries.n_ranks = min(checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
     call.cutoff = checked.queries.n_ranks
-    call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
+    call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES) if result != "ideal_dcg" else NULL
     call.parameter = 0.0
-    n_threads = checked_threads(n_threads)
-    call.out = call.ideal = NULL
     call.empty_unless_relevant = False
+    n_threads = checked_threads(n_threads)
     if result != "dcg":
         over_all = chosen(normalize, "normalize", NORMALISATIONS)
         require_an_ideal(checked, rank_weights)
-        ideal = new_array(checked.n_queries)
-        call.ideal = <double *>data_of(ideal)
-    call.empty = checked_real(empty, "empty", or_nan=True)
-    if over_all:
-        of_no_query, call.empty = call.empty, 0.0
+    of_no_query = checked_real(empty, "empty", or_nan=True)
+    call.empty = 0.0 if over_all else of_no_query
     call.shares = result == "ndcg" and not over_all
-    if result == "ideal_dcg":
-        call.metric = NULL
-    else:
-        values = new_array(checked.n_queries)
-        call.out = <double *>data_of(values)
-    run_metric(&call, checked, n_threads, ns_per_item=30.0 if result == "dcg" else 60.0)
-    if result == "ideal_dcg":
-        return ideal
+    values, ideal = run_metric(&call, checked, n_threads, result != "dcg", 30.0 if result == "dcg" else 60.0)
     if over_all:
         return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_no_query
-    return values
+    return ideal if result == "ideal_dcg" else values
 
 
 def metric(
@@ -667,12 +648,8 @@ def metric(
     call.empty_unless_relevant = True
     call.metric = <ranked_metric><uintptr_t>METRICS[metric]
     call.parameter = parameter
-    call.ideal = NULL
     call.shares = False
-    values = new_array(checked.n_queries)
-    call.out = <double *>data_of(values)
-    run_metric(&call, checked, checked_threads(n_threads), ns_per_item=50.0)
-    return values
+    return run_metric(&call, checked, checked_threads(n_threads), False, 50.0)[0]
 
 
 def modes(scores, offsets, intp_t n_ranks, n_threads):

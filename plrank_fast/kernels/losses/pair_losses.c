@@ -24,17 +24,20 @@ static double precede(double score, const double *scores, double *gradient, doub
     return vec_sum(total);
 }
 
-static double ranked(ranked_document document, const lower_documents *lower, double *gradient, double *own, size_t n)
+static double ranked(const ranked_documents *all, size_t document, const ranked_documents *lower, size_t first,
+                     const double *distance, size_t n)
 {
-    double score = document.score, gain = document.gain, discount = document.discount;
+    const double score = all->scores[document], gain = all->gains[document], discount = all->discounts[document];
+    const double *scores = lower->scores + first, *gains = lower->gains + first, *discounts = lower->discounts + first;
+    double *gradient = lower->gradient + first;
     vec_f64 total = {0}, pushed = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
         /* This is never negative, as the others rank lower; lanes past the end have equal gain, so weight 0. */
-        vec_f64 ahead = score - vec_load_some(lower->scores + i, n - i, score);
-        vec_f64 more = gain - vec_load_some(lower->gains + i, n - i, gain);
-        vec_f64 weight = discount - vec_load_some(lower->discounts + i, n - i, 0.0);
-        if (lower->distance)
-            weight += vec_load_some(lower->distance + i, n - i, 0.0);
+        vec_f64 ahead = score - vec_load_some(scores + i, n - i, score);
+        vec_f64 more = gain - vec_load_some(gains + i, n - i, gain);
+        vec_f64 weight = discount - vec_load_some(discounts + i, n - i, 0.0);
+        if (distance)
+            weight += vec_load_some(distance + i, n - i, 0.0);
         vec_f64 e = vec_exp_flush(-ahead);
         vec_i64 in_order = more > 0.0;
         vec_f64 one = vec_all(1.0);
@@ -43,7 +46,7 @@ static double ranked(ranked_document document, const lower_documents *lower, dou
         pushed += share;
         vec_store_some(gradient + i, vec_load_some(gradient + i, n - i, 0.0) + share, n - i);
     }
-    *own -= vec_sum(pushed);
+    all->gradient[document] -= vec_sum(pushed);
     return vec_sum(total);
 }
 
