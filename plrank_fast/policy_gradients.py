@@ -171,7 +171,7 @@ def _advantages(
 ) -> FloatArray:  # fmt: skip
     """Return the factor of each given ranking's log-probability, (n_queries, n_rankings), after checks."""
     rewards_ = validation.like_rankings(rewards, "rewards", shape, batch, n_threads=n_threads)
-    weights = None
+    weights = np.ones(shape)
     if importance_weights is not None:
         weights = validation.like_rankings(
             importance_weights, "importance_weights", shape, batch, baseline is not True, n_threads
@@ -181,20 +181,16 @@ def _advantages(
     if taken_off is None:
         validation.count(shape[1], "the number of rankings, with baseline=True,", 2)
     advantage = advantage_over_others(rewards_, weights) if taken_off is None else rewards_ - taken_off
-    return advantage / shape[1] if weights is None else advantage * (weights / shape[1])
+    return advantage * (weights / shape[1])
 
 
-def advantage_over_others(rewards: FloatArray, weights: FloatArray | None = None) -> FloatArray:
-    """Return rewards, (n_queries, n_rankings), less the (weighted) mean of the query's other rankings.
+def advantage_over_others(rewards: FloatArray, weights: FloatArray) -> FloatArray:
+    """Return rewards, (n_queries, n_rankings), less the weighted mean of the query's other rankings.
 
     If the others have no weight, their mean is 0. Rewards are measured from that of the heaviest ranking, which is part
     of every mean but its own, so that equal rewards give exactly 0 and no result has more rounding error than its
     terms.
     """
-    n_rankings = rewards.shape[1]
-    if weights is None:
-        above_first = rewards - rewards[:, :1]
-        return (above_first - above_first.mean(axis=1, keepdims=True)) * (n_rankings / (n_rankings - 1))
     of_heaviest = np.take_along_axis(rewards, weights.argmax(axis=1, keepdims=True), axis=1)
     above = rewards - of_heaviest
     weight_of_others = _sum_of_others(weights)

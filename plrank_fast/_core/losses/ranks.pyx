@@ -14,13 +14,13 @@ from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.threads cimport ROUND_NS
 
 cdef extern from "losses/rank_losses.h" nogil:
-    int PLR_SOFT_RANK_TARGETS
     double plr_soft_rank_memory(size_t n, size_t cutoff)
     ctypedef struct soft_rank_task:
         const double *scores
         size_t n
         const double *discounts
         size_t cutoff
+        double *value
         double *gradient
         double *memory
         int (*cancellation_requested)() noexcept nogil
@@ -29,8 +29,7 @@ cdef extern from "losses/rank_losses.h" nogil:
         double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n) noexcept nogil
         double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n) noexcept nogil
         int (*soft_rank)(
-            const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors, double *value
-        ) noexcept nogil
+            const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors) noexcept nogil
     const rank_kernels *rank_kernels_at(int level)
 
 cdef const rank_kernels *kernels = rank_kernels_at(simd_level())
@@ -124,26 +123,12 @@ cdef void lay_out_soft_rank(Layout *layout, intp_t n_items, intp_t cutoff) noexc
 
 
 cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    """Evaluate groups of targets, which share registers; a call for part of the rows must begin with a group."""
+    """Evaluate targets, which share registers: a call for part of the rows must begin with a whole register of them."""
     cdef SmoothRanks *state = <SmoothRanks *>query.state
-    cdef soft_rank_task task
-    cdef double value
-    cdef intp_t row, group
-    task.scores = state.scores
-    task.n = query.n_items
-    task.discounts = query.options.discounts
-    task.cutoff = query.cutoff
-    task.gradient = query.gradient
-    task.memory = state.memory
-    task.cancellation_requested = query.look
-    task.steps_per_question = ROUND_NS / NS_PER_STEP
-    for group in range((last - first + PLR_SOFT_RANK_TARGETS - 1) // PLR_SOFT_RANK_TARGETS):
-        row = first + group * PLR_SOFT_RANK_TARGETS
-        if kernels.soft_rank(
-            &task, state.items + row, min(last - row, <intp_t>PLR_SOFT_RANK_TARGETS), state.factors + row, &value
-        ):
-            return
-        query.value[0] -= value
+    cdef soft_rank_task task = soft_rank_task(
+        state.scores, query.n_items, query.options.discounts, query.cutoff, query.value, query.gradient, state.memory,
+        query.look, ROUND_NS / NS_PER_STEP)
+    kernels.soft_rank(&task, state.items + first, last - first, state.factors + first)
 
 
 cdef Loss soft_rank() noexcept nogil:

@@ -161,7 +161,7 @@ static int go_back(soft_rank_pass *pass, vec_f64 factor, vec_f64 *own)
 }
 
 static int soft_rank_register(const soft_rank_task *task, const int32_t *targets, size_t n_targets,
-                              const double *factors, double *total)
+                              const double *factors)
 {
     const size_t n = task->n, cutoff = task->cutoff, length = plr_soft_rank_segment(n, cutoff);
     soft_rank_pass pass = {.task = task, .length = length, .beat = (vec_f64 *)task->memory};
@@ -175,17 +175,15 @@ static int soft_rank_register(const soft_rank_task *task, const int32_t *targets
         return 1;
     for (size_t t = 0; t < n_targets; t++)
         task->gradient[targets[t]] += own_gradient[t];
-    *total += vec_sum(factor * value);
+    *task->value -= vec_sum(factor * value);
     return 0;
 }
 
-static int soft_rank(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors,
-                     double *value)
+static int soft_rank(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors)
 {
-    *value = 0.0;
     for (size_t first = 0; first < n_targets; first += PLR_LANES) {
         size_t here = n_targets - first < PLR_LANES ? n_targets - first : PLR_LANES;
-        if (soft_rank_register(task, targets + first, here, factors + first, value))
+        if (soft_rank_register(task, targets + first, here, factors + first))
             return 1;
     }
     return 0;

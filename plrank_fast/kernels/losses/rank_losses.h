@@ -4,7 +4,7 @@
 
 #include "simd/isa.h"
 
-/* Number of documents that SoftRank handles together, in one register or more. */
+/* Number of documents that SoftRank handles together at most, in one register. */
 #define PLR_SOFT_RANK_TARGETS 8
 
 /* All rank distributions are kept if they fit in this many bytes, about a second-level cache; otherwise those of one
@@ -35,6 +35,7 @@ typedef struct {
     size_t n;
     const double *discounts;
     size_t cutoff;
+    double *value;
     double *gradient;
     double *memory;        /* plr_soft_rank_memory(n, cutoff) doubles */
     int (*cancellation_requested)(void); /* called every steps_per_question steps; or NULL */
@@ -46,12 +47,10 @@ typedef struct {
     double (*logistic_rank)(double score, const double *scores, double *slopes, size_t n);
     /* Add factor * slopes[j] to gradient[j]; return the sum of what was added. */
     double (*add_slopes)(double factor, const double *slopes, double *gradient, size_t n);
-    /* For up to PLR_SOFT_RANK_TARGETS documents, `targets` among the n scores, and normal noise of unit variance on
-     * every difference of scores, let value[t] be the sum over ranks of discount times the probability of the rank.
-     * Subtracts factors[t] times the derivatives from the gradient; `value` gets the sum of factors[t] value[t].
-     * Returns 1 if cancelled, else 0. */
-    int (*soft_rank)(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors,
-                     double *value);
+    /* For documents, `targets` among the n scores, and normal noise of unit variance on every difference of scores:
+     * subtract factors[t] times the sum over ranks of discount times the probability of the rank from the value, and
+     * its derivatives from the gradient. Returns 1 if cancelled, else 0. */
+    int (*soft_rank)(const soft_rank_task *task, const int32_t *targets, size_t n_targets, const double *factors);
 } rank_kernels;
 
 PLR_DECLARE_KERNELS(rank_kernels)
