@@ -38,10 +38,7 @@ def real_array(
     plain = _arguments.plain_copy(values, n_threads)
     if plain is not None and (ndim is None or plain.ndim in ndim):
         return plain
-    array = as_array(values, name)
-    if array.dtype.kind not in "fiub":
-        cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
+    array = numbers(values, name)
     of_dimensions(array, name, ndim)
     if array.dtype == np.longdouble:
         with np.errstate(over="ignore"):
@@ -183,7 +180,8 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return an array of real numbers or truths, whose values are checked by whoever computes with them."""
     array = as_array(values, name)
-    require(array.dtype.kind in "biuf", f"{name} must hold real numbers, got dtype {array.dtype}", TypeError)
+    cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
+    require(array.dtype.kind in "biuf", f"{name} must hold real numbers, got dtype {array.dtype}{cast}", TypeError)
     return array
 
 

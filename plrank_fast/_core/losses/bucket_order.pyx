@@ -150,6 +150,4 @@ cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcep
             return
     query.value[0] = value_of(&value)
 
-
-cdef Loss bucket_order() noexcept nogil:
-    return Loss(lay_out_buckets, NULL, bucket_order_rows, NULL, 120.0, 0.0, 0.0, False)
+cdef Loss bucket_order = Loss(lay_out_buckets, NULL, bucket_order_rows, NULL, 120.0, 0.0, 0.0, False)

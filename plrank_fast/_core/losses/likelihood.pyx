@@ -34,17 +34,13 @@ cdef void squared_rows(LossQuery *query, intp_t first, intp_t last) noexcept nog
         query.value[0] += error * error
         query.gradient[d] = 2.0 * error
 
-
-cdef Loss pointwise_squared() noexcept nogil:
-    return Loss(NULL, NULL, squared_rows, NULL, 2.0, 0.0, 0.0, False)
+cdef Loss pointwise_squared = Loss(NULL, NULL, squared_rows, NULL, 2.0, 0.0, 0.0, False)
 
 
 cdef void logistic_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     query.value[0] = kernels.logistic(query.scores, query.labels, query.gradient, query.n_items)
 
-
-cdef Loss pointwise_logistic() noexcept nogil:
-    return Loss(NULL, NULL, logistic_rows, NULL, 6.0, 0.0, 0.0, False)
+cdef Loss pointwise_logistic = Loss(NULL, NULL, logistic_rows, NULL, 6.0, 0.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -68,9 +64,7 @@ cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nog
             query.value[0] += share * ((shift - query.scores[d]) + log_total)
         query.gradient[d] = query.gradient[d] / total - share
 
-
-cdef Loss softmax_cross_entropy() noexcept nogil:
-    return Loss(NULL, NULL, softmax_rows, NULL, 5.0, 0.0, 0.0, False)
+cdef Loss softmax_cross_entropy = Loss(NULL, NULL, softmax_rows, NULL, 5.0, 0.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -154,6 +148,4 @@ cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
     for k in range(cutoff, n_items):
         query.gradient[state.items[k]] = state.own[k] / state.left_over[cutoff - 1] * repeated
 
-
-cdef Loss list_mle() noexcept nogil:
-    return Loss(lay_out, NULL, list_mle_rows, NULL, 20.0, 0.0, 0.0, False)
+cdef Loss list_mle = Loss(lay_out, NULL, list_mle_rows, NULL, 20.0, 0.0, 0.0, False)

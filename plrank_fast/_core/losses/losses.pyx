@@ -38,18 +38,16 @@ from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 
-ctypedef Loss (*loss_function)() noexcept nogil
-
 cdef dict LOSSES = {
-    "pointwise_squared": <uintptr_t>pointwise_squared,
-    "pointwise_logistic": <uintptr_t>pointwise_logistic,
-    "softmax_cross_entropy": <uintptr_t>softmax_cross_entropy,
-    "list_mle": <uintptr_t>list_mle,
-    "bucket_order": <uintptr_t>bucket_order,
-    "pairwise_logistic": <uintptr_t>pairwise_logistic,
-    "lambda_loss": <uintptr_t>lambda_loss,
-    "approx_ndcg": <uintptr_t>approx_ndcg,
-    "soft_rank": <uintptr_t>soft_rank,
+    "pointwise_squared": <uintptr_t>&pointwise_squared,
+    "pointwise_logistic": <uintptr_t>&pointwise_logistic,
+    "softmax_cross_entropy": <uintptr_t>&softmax_cross_entropy,
+    "list_mle": <uintptr_t>&list_mle,
+    "bucket_order": <uintptr_t>&bucket_order,
+    "pairwise_logistic": <uintptr_t>&pairwise_logistic,
+    "lambda_loss": <uintptr_t>&lambda_loss,
+    "approx_ndcg": <uintptr_t>&approx_ndcg,
+    "soft_rank": <uintptr_t>&soft_rank,
 }
 cdef intp_t ROW_GROUP = 8  # rows are processed in multiples of this, the targets that SoftRank takes together
 
@@ -187,7 +185,7 @@ def evaluate(
         labels = gains(checked.relevance_array())
         call.queries.relevance = <double *>data_of(labels)
     discounts = discounts_of(checked.longest)
-    call.loss = (<loss_function><uintptr_t>LOSSES[loss])()
+    call.loss = (<Loss *><uintptr_t>LOSSES[loss])[0]
     call.options = LossOptions(
         checked_cutoff(cutoff, checked.longest), <double *>data_of(discounts),
         discounts_past_cutoff, scale, distance_weight, NULL, checked_count(first_query, "first_query", 0))

@@ -2,5 +2,5 @@
 
 from plrank_fast._core.losses.loss cimport Loss
 
-cdef Loss pairwise_logistic() noexcept nogil
-cdef Loss lambda_loss() noexcept nogil
+cdef Loss pairwise_logistic
+cdef Loss lambda_loss

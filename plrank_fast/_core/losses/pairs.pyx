@@ -106,9 +106,7 @@ cdef void finish_pairwise(LossQuery *query) noexcept nogil:
     for i in range(query.n_items):
         query.gradient[state.items[i]] = query.options.scale * state.gradient[i]
 
-
-cdef Loss pairwise_logistic() noexcept nogil:
-    return Loss(lay_out_pairs, begin_pairwise, pairwise_rows, finish_pairwise, 40.0, 3.0, 0.0, False)
+cdef Loss pairwise_logistic = Loss(lay_out_pairs, begin_pairwise, pairwise_rows, finish_pairwise, 40.0, 3.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -229,7 +227,5 @@ cdef void finish_lambda(LossQuery *query) noexcept nogil:
     for k in range(query.n_items):
         query.gradient[state.items[k]] = query.options.scale * state.all.gradient[k]
 
-
-cdef Loss lambda_loss() noexcept nogil:
-    """Return LambdaLoss, which is LambdaRank if ``distance_weight`` is 0."""
-    return Loss(lay_out_ranked, begin_lambda, lambda_rows, finish_lambda, 40.0, 4.0, 0.0, True)
+# LambdaRank, if ``distance_weight`` is 0
+cdef Loss lambda_loss = Loss(lay_out_ranked, begin_lambda, lambda_rows, finish_lambda, 40.0, 4.0, 0.0, True)

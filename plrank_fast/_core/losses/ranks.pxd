@@ -2,5 +2,5 @@
 
 from plrank_fast._core.losses.loss cimport Loss
 
-cdef Loss approx_ndcg() noexcept nogil
-cdef Loss soft_rank() noexcept nogil
+cdef Loss approx_ndcg
+cdef Loss soft_rank

@@ -105,9 +105,7 @@ cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
         slope = kernels.add_slopes(slope, state.memory, query.gradient, query.n_items)
         query.gradient[d] -= slope  # there are two steps, as the first one writes this entry too
 
-
-cdef Loss approx_ndcg() noexcept nogil:
-    return Loss(lay_out_approx, begin, approx_rows, finish, 20.0, 3.0, 0.0, False)
+cdef Loss approx_ndcg = Loss(lay_out_approx, begin, approx_rows, finish, 20.0, 3.0, 0.0, False)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -130,6 +128,4 @@ cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept n
         query.look, ROUND_NS / NS_PER_STEP)
     kernels.soft_rank(&task, state.items + first, last - first, state.factors + first)
 
-
-cdef Loss soft_rank() noexcept nogil:
-    return Loss(lay_out_soft_rank, begin, soft_rank_rows, finish, 20.0, 5.0, 2.0, False)
+cdef Loss soft_rank = Loss(lay_out_soft_rank, begin, soft_rank_rows, finish, 20.0, 5.0, 2.0, False)
