@@ -180,8 +180,9 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
     """Return an array of real numbers or truths, whose values are checked by whoever computes with them."""
     array = as_array(values, name)
-    cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
-    require(array.dtype.kind in "biuf", f"{name} must hold real numbers, got dtype {array.dtype}{cast}", TypeError)
+    if array.dtype.kind not in "biuf":
+        cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
     return array
 
 

@@ -603,8 +603,9 @@ def dcg(
     """
     cdef MetricCall call
     cdef CheckedBatch checked
-    cdef bint over_all = False
-    if result == "ideal_dcg":
+    cdef bint with_ideal = result != "dcg", without_scores = result == "ideal_dcg", over_all = False
+    cdef double of_no_query
+    if without_scores:
         relevance = validation.real_array(relevance, "relevance", n_threads=n_threads)
         scores = np.zeros_like(relevance)
     given_weights = NOT_TAKEN if rank_weights is None else rank_weights
@@ -615,20 +616,22 @@ def dcg(
         checked.queries.n_ranks = checked.longest
     checked.queries.n_ranks = min(checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
     call.cutoff = checked.queries.n_ranks
-    call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES) if result != "ideal_dcg" else NULL
+    call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
+    if without_scores:
+        call.metric = NULL
     call.parameter = 0.0
     call.empty_unless_relevant = False
     n_threads = checked_threads(n_threads)
-    if result != "dcg":
+    if with_ideal:
         over_all = chosen(normalize, "normalize", NORMALISATIONS)
         require_an_ideal(checked, rank_weights)
     of_no_query = checked_real(empty, "empty", or_nan=True)
     call.empty = 0.0 if over_all else of_no_query
-    call.shares = result == "ndcg" and not over_all
-    values, ideal = run_metric(&call, checked, n_threads, result != "dcg", 30.0 if result == "dcg" else 60.0)
+    call.shares = with_ideal and not over_all and not without_scores
+    values, ideal = run_metric(&call, checked, n_threads, with_ideal, 60.0 if with_ideal else 30.0)
     if over_all:
         return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_no_query
-    return ideal if result == "ideal_dcg" else values
+    return ideal if without_scores else values
 
 
 def metric(
