@@ -9,6 +9,7 @@ and 10.
 """
 
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -30,30 +31,21 @@ def silent(function, *arguments, **options):
         return function(*arguments, **options)
 
 
-EXCHANGED = {
-    "ndcg": lambda labels, scores: plr.ndcg(labels, np.abs(scores), cutoff=10),
-    "dcg": lambda labels, scores: plr.dcg(labels, scores, cutoff=10),
-    "precision": lambda labels, scores: plr.precision(labels, scores),
-    "pl_rank_3": lambda labels, scores: plr.pl_rank_3(labels, scores, plr.dcg_weights(5), n_samples=2),
-    "pl_rank_exact": lambda labels, scores: plr.pl_rank_exact(labels, scores, plr.dcg_weights(5)),
-    "expected_metric": lambda labels, scores: plr.expected_metric(labels, scores, plr.dcg_weights(5)),
-    "stochastic_rank": lambda labels, scores: plr.stochastic_rank(labels, scores, plr.dcg_weights(5), n_samples=2),
-    "policy_gradient": lambda labels, scores: plr.policy_gradient(labels, scores, plr.dcg_weights(5), n_samples=2),
-    "value_and_gradient": lambda labels, scores: plr.value_and_gradient(labels, scores, plr.dcg_weights(5)),
-    "softmax_cross_entropy": lambda labels, scores: losses.softmax_cross_entropy(labels, np.abs(scores)),
-    "lambda_rank": lambda labels, scores: losses.lambda_rank(labels, np.abs(scores)),
-}
+OF_BOTH = [
+    name for name, call in BATCHES.items()
+    if "scores" in call.parameters and {"relevance", "labels"} & call.parameters.keys()
+    and call.options.get("relevance", True) is not None
+]  # fmt: skip
 
 
-@pytest.mark.parametrize("name", EXCHANGED)
-@pytest.mark.parametrize(
-    "labels", [LABELS, plr.gains(LABELS), (LABELS > 2).astype(float)], ids=["grades", "gains", "0/1"]
-)
-def test_order_of_scikit_learn(name, labels):
-    """Mutants: no look at all; one in some functions alone; the line of this package told, not the caller's."""
-    with pytest.warns(UserWarning, match=r"scores look like grades.*scores come first here, \(scores, ") as caught:
-        EXCHANGED[name](labels, SCORES)
-    assert [warning.filename for warning in caught] == [__file__]
+@pytest.mark.parametrize("name", OF_BOTH)
+def test_order_of_scikit_learn(name):
+    """Grades, gains or clicks first. Mutants: no look at all; one in some functions alone; the line of this package
+    told, not the caller's."""
+    for labels in (LABELS, plr.gains(LABELS), (LABELS > 2).astype(float)):
+        with pytest.warns(UserWarning, match=r"scores look like grades.*scores come first here, \(scores, ") as caught:
+            BATCHES[name](labels, SCORES, plr.dcg_weights(5))
+        assert all(warning.filename.endswith("public_calls.py") for warning in caught)
 
 
 def test_order_of_the_research_code():
@@ -109,14 +101,8 @@ def test_no_false_alarms(name):
         silent(plr.dcg, scores[order], relevance[order], cutoff=5)
 
 
-TAKE_GRADES = {
-    "gains": plr.gains,
-    "err": lambda labels: plr.err(SCORES, labels),
-    "lambda_rank": lambda labels: losses.lambda_rank(SCORES, labels),
-    "lambda_loss": lambda labels: losses.lambda_loss(SCORES, labels),
-    "approx_ndcg": lambda labels: losses.approx_ndcg(SCORES, labels),
-    "soft_rank": lambda labels: losses.soft_rank(SCORES, labels),
-}
+OF_GRADES = plr.err, losses.lambda_rank, losses.lambda_loss, losses.approx_ndcg, losses.soft_rank
+TAKE_GRADES = {"gains": plr.gains, **{function.__name__: partial(function, SCORES) for function in OF_GRADES}}
 
 
 @pytest.mark.parametrize(
@@ -132,20 +118,14 @@ def test_gains_for_grades(name, labels, seen):
     assert {warning.filename for warning in caught} == {__file__}
 
 
-@pytest.mark.parametrize(
-    "labels",
-    [
-        np.tile([0.0, 1.0, 3.0], 20),
-        np.tile([0.0, 1.0, 7.0], 20),
-        np.tile([1.0, 3.0, 7.0, 2.0], 20),
-        np.tile([1.0, 3.0, 7.0], 3),
-        np.tile(np.arange(11.0), 3),
-        np.tile([1.0, 3.0, 7.0, 0.5], 20),
-        np.zeros(40),
-        np.empty(0),
-    ],
-    ids=["scale up to 3", "two grades", "with 2", "few", "0 to 10", "with 0.5", "zeros", "none"],
-)
+NO_GAINS = {
+    "scale up to 3": np.tile([0.0, 1.0, 3.0], 20), "two grades": np.tile([0.0, 1.0, 7.0], 20),
+    "with 2": np.tile([1.0, 3.0, 7.0, 2.0], 20), "few": np.tile([1.0, 3.0, 7.0], 3), "0 to 10": np.tile(np.arange(11.0), 3),
+    "with 0.5": np.tile([1.0, 3.0, 7.0, 0.5], 20), "zeros": np.zeros(40), "none": np.empty(0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("labels", NO_GAINS.values(), ids=NO_GAINS)
 def test_grades_that_are_none_of_it(labels):
     """Mutants: the highest alone looked at; 1, 3 and 7 not asked for; nine labels judged."""
     silent(plr.gains, labels)
