@@ -120,8 +120,9 @@ def test_gains_for_grades(name, labels, seen):
 
 NO_GAINS = {
     "scale up to 3": np.tile([0.0, 1.0, 3.0], 20), "two grades": np.tile([0.0, 1.0, 7.0], 20),
-    "with 2": np.tile([1.0, 3.0, 7.0, 2.0], 20), "few": np.tile([1.0, 3.0, 7.0], 3), "0 to 10": np.tile(np.arange(11.0), 3),
-    "with 0.5": np.tile([1.0, 3.0, 7.0, 0.5], 20), "zeros": np.zeros(40), "none": np.empty(0),
+    "with 2": np.tile([1.0, 3.0, 7.0, 2.0], 20), "few": np.tile([1.0, 3.0, 7.0], 3),
+    "0 to 10": np.tile(np.arange(11.0), 3), "with 0.5": np.tile([1.0, 3.0, 7.0, 0.5], 20),
+    "zeros": np.zeros(40), "none": np.empty(0),
 }  # fmt: skip
 
 

@@ -62,27 +62,21 @@ VALUE_ERRORS = [
         )
         for function in GRADIENTS
     ),
-    (
-        lambda: plr.pl_rank_3(SCORES, [0.0, 1.0, np.nan, 0.0, np.nan], WEIGHTS),
-        "relevance must be finite, got nan at index 2",
-    ),
+    (lambda: plr.pl_rank_3(SCORES, [0.0, 1.0, np.nan, 0.0, np.nan], WEIGHTS),
+     "relevance must be finite, got nan at index 2"),
     *(
         (lambda bad=bad: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, rankings=bad), message)
         for bad, message in [
             ([[0, 1, -3]], "rankings must hold items 0 to 4, got -3 at (sample 0, rank 2)"),
             ([[0, 1, 2], [0, 5, 1]], "rankings must hold items 0 to 4, got 5 at (sample 1, rank 1)"),
             ([[0, 1, 0]], "rankings must not repeat an item, got 0 at (sample 0, rank 2)"),
-            (
-                np.array([[0, 1, 2**32]], dtype=np.uint64),
-                "rankings must hold items 0 to 4, got 4294967296 at (sample 0, rank 2)",
-            ),
+            (np.array([[0, 1, 2**32]], dtype=np.uint64),
+             "rankings must hold items 0 to 4, got 4294967296 at (sample 0, rank 2)"),
         ]
     ),
-    (
-        lambda: plr.ndcg(SCORES, RELEVANCE, 7),
-        "rank_weights must be 1-dimensional or 2-dimensional, got shape (): pass an array of weights, such as "
-        "dcg_weights(7) for the DCG of the first 7 ranks",
-    ),
+    (lambda: plr.ndcg(SCORES, RELEVANCE, 7),
+     "rank_weights must be 1-dimensional or 2-dimensional, got shape (): pass an array of weights, such as "
+     "dcg_weights(7) for the DCG of the first 7 ranks"),
     (lambda: plr.dcg(SCORES, RELEVANCE, 0.5), "such as dcg_weights(10) for the DCG of the first 10 ranks"),
     *(
         (lambda bad=bad: plr.dcg(FIVE, FIVE, [1.0], offsets=bad), f"number of documents, 5, got {message}")
@@ -94,43 +88,27 @@ VALUE_ERRORS = [
             ([30, 33, 35], "30 and 35: for a part of a batch pass offsets - offsets[0]"),
         ]
     ),
-    (
-        lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
-        "offsets must hold integers, got dtype float64: cast it, offsets.astype(int)",
-    ),
-    (
-        lambda: plr.offsets_from_group(None),
-        "sizes must be given: set the group or the qid of the data set first, got None",
-    ),
-    (
-        lambda: plr.dcg(np.zeros((5, 1)), FIVE, [1.0]),
-        "scores must be 1-dimensional, got shape (5, 1): pass scores.ravel()",
-    ),
-    (
-        lambda: plr.dcg(FIVE, np.zeros((2, 4)), [1.0]),
-        "relevance must be 1-dimensional, got shape (2, 4): if its rows are queries, pass relevance[mask] with "
-        "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))",
-    ),
+    (lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
+     "offsets must hold integers, got dtype float64: cast it, offsets.astype(int)"),
+    (lambda: plr.offsets_from_group(None),
+     "sizes must be given: set the group or the qid of the data set first, got None"),
+    (lambda: plr.dcg(np.zeros((5, 1)), FIVE, [1.0]),
+     "scores must be 1-dimensional, got shape (5, 1): pass scores.ravel()"),
+    (lambda: plr.dcg(FIVE, np.zeros((2, 4)), [1.0]),
+     "relevance must be 1-dimensional, got shape (2, 4): if its rows are queries, pass relevance[mask] with "
+     "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))"),
     (lambda: generate("mslr", seed=-1), "seed must be at least 0, got -1"),
-    (
-        lambda: plr.losses.pointwise([0.0], [2.0], kind="logistic"),
-        "labels must be from 0 to 1, got 2.0 at index 0",
-    ),
+    (lambda: plr.losses.pointwise([0.0], [2.0], kind="logistic"),
+     "labels must be from 0 to 1, got 2.0 at index 0"),
     (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), "labels must be from 0 to 200, got 1024.0 at index 0"),
-    (
-        lambda: plr.dcg([[1.0, 2.0], [3.0]], FIVE, [1.0]),
-        "inhomogeneous part.: if its rows are queries, pass numpy.concatenate(scores) and "
-        "offsets=offsets_from_group([len(row) for row in scores])",
-    ),
+    (lambda: plr.dcg([[1.0, 2.0], [3.0]], FIVE, [1.0]),
+     "inhomogeneous part.: if its rows are queries, pass numpy.concatenate(scores) and "
+     "offsets=offsets_from_group([len(row) for row in scores])"),
     (lambda: plr.pl_rank_exact(SCORES, RELEVANCE, WEIGHTS, sigma=-1.0), "sigma must be positive and finite, got -1.0"),
-    (
-        lambda: plr.pl_rank_exact(SCORES, RELEVANCE, WEIGHTS, sigma=1e-100),
-        "sigma must be from 2**-200 to 2**200, about 6e-61 to 2e60, got 1e-100",
-    ),
-    (
-        lambda: plr.scores_for_exposure([0.5, 1.0, 0.5, 0.5], [1.0, 0.5], offsets=[0, 2, 4]),
-        "target must sum to the sum of rank_weights, 1.5, in query 1, got a sum of 1",
-    ),
+    (lambda: plr.pl_rank_exact(SCORES, RELEVANCE, WEIGHTS, sigma=1e-100),
+     "sigma must be from 2**-200 to 2**200, about 6e-61 to 2e60, got 1e-100"),
+    (lambda: plr.scores_for_exposure([0.5, 1.0, 0.5, 0.5], [1.0, 0.5], offsets=[0, 2, 4]),
+     "target must sum to the sum of rank_weights, 1.5, in query 1, got a sum of 1"),
     *(
         (lambda out=out: plr.exposure(np.zeros(2), [1.0], out=out), message)
         for out, message in [
@@ -138,47 +116,27 @@ VALUE_ERRORS = [
             (as_strided(np.zeros(9)[4:], (2,), (-4,)), "out must not overlap itself, got strides (-4,) for shape (2,)"),
         ]
     ),
-]
+]  # fmt: skip
 TYPE_ERRORS = [
-    (
-        lambda: plr.pl_rank_3(FIVE, FIVE),
-        "pl_rank_3() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
-    ),
-    (
-        lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
-        "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
-    ),
+    (lambda: plr.pl_rank_3(FIVE, FIVE),
+     "pl_rank_3() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)"),
+    (lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
+     "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
     (lambda: plr.ndcg(FIVE, FIVE, k=1), "ndcg() got an unexpected keyword argument 'k': pass cutoff=k"),
     (lambda: plr.losses.list_mle(FIVE, FIVE, k=1), "list_mle() got an unexpected keyword argument 'k': pass cutoff=k"),
-    (
-        lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
-        "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)",
-    ),
-    (
-        lambda: plr.pl_rank_2(FIVE, FIVE),
-        "pl_rank_2() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)",
-    ),
-    (
-        lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
-        "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)",
-    ),
-    (
-        lambda: BoostingObjective(k=1),
-        "__init__() got an unexpected keyword argument 'k': pass cutoff=k",
-    ),
-    (
-        lambda: BoostingObjective(FIVE, FIVE),
-        "takes 1 positional argument but 3 were given: pass these to an instance, not to the class",
-    ),
+    (lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
+     "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
+    (lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
+     "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)"),
+    (lambda: BoostingObjective(k=1),
+     "__init__() got an unexpected keyword argument 'k': pass cutoff=k"),
+    (lambda: BoostingObjective(FIVE, FIVE),
+     "takes 1 positional argument but 3 were given: pass these to an instance, not to the class"),
     (lambda: plr.ndcg(FIVE, FIVE, colour=1), "ndcg() got an unexpected keyword argument 'colour'"),
-    (
-        lambda: plr.ndcg(FIVE, FIVE, offset=[0, 5]),
-        "ndcg() got an unexpected keyword argument 'offset'. Did you mean 'offsets'?",
-    ),
-    (
-        lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
-        "n_samples must be an integer, got np.float64(20.0): pass 20",
-    ),
+    (lambda: plr.ndcg(FIVE, FIVE, offset=[0, 5]),
+     "ndcg() got an unexpected keyword argument 'offset'. Did you mean 'offsets'?"),
+    (lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
+     "n_samples must be an integer, got np.float64(20.0): pass 20"),
     *(
         (lambda wrong=wrong: plr.pl_rank_3(FIVE, FIVE, [1.0], n_samples=2, **{wrong: 1}), f"argument {message}")
         for wrong, message in [
@@ -192,7 +150,7 @@ TYPE_ERRORS = [
     (lambda: plr.dcg_weights(2.5), "cutoff must be an integer, got 2.5"),
     (lambda: generate("mslr", 3.0), "n_queries must be an integer, got 3.0: pass 3"),
     (lambda: generate("mslr", n_features=3.5), "n_features must be an integer, got 3.5"),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(

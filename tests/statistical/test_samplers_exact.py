@@ -10,18 +10,10 @@ import plrank_fast as plr
 from plrank_fast import reference
 from plrank_fast._core.ranking import weights as _weights
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
-from test_sampling import ALPHA, g_test, prefix_test, rank_marginals
+from test_sampling import ALPHA, g_test, prefix_test
+from trapezoid_reference import rank_probabilities
 
 IN_GROUPS = ["network", "alias", "threshold", "guide"]
-
-
-@pytest.mark.parametrize("sampler", ["network", "alias", "guide"])
-@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0, 25.0])
-def test_all_rankings_of_five(spread, sampler):
-    """Mutants: near ties left as the network has them, with 12-bit keys; the race of the slot table over all items."""
-    scores = spread * np.array([0.0, 1.0, -0.4, 0.3, 0.9])
-    rankings = plr.sample_rankings(scores, 1_000_000, rng=5, sampler=sampler)
-    assert prefix_test(scores, rankings) > ALPHA
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
@@ -69,15 +61,24 @@ def classes_of(sizes, c):
     return slice(start, start + sizes[c])
 
 
-def test_first_ranks_of_a_long_list():
-    """The guide table. Mutant: a guide that starts one block late."""
-    scores = np.random.default_rng(2).normal(size=6000) * 2.0
-    rankings = plr.sample_rankings(scores, 400_000, 3, rng=9, sampler="alias")
-    probabilities = np.exp(scores - scores.max())
-    probabilities /= probabilities.sum()
-    assert g_test(np.bincount(rankings[:, 0], minlength=6000), probabilities) > ALPHA
-    second = probabilities * ((probabilities / (1 - probabilities)).sum() - probabilities / (1 - probabilities))
-    assert g_test(np.bincount(rankings[:, 1], minlength=6000), second) > ALPHA
+SHARED = np.where(np.arange(600) % 3 == 0, 0.0, -6.0)
+SHARED[300:450] = -6.0
+
+
+@pytest.mark.parametrize(
+    ("scores", "n_samples", "cutoff"),
+    [(np.random.default_rng(2).normal(size=6000) * 2.0, 400_000, 3), (SHARED, 2_000_000, 2)],
+    ids=["guide table", "slots that several items share"],
+)
+def test_first_two_ranks(scores, n_samples, cutoff):
+    """Of the second list, two in three items have less than a slot to themselves, in runs of every length.
+
+    Mutants: a guide that starts one block late; undecided draws all given to the first item of their slot."""
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=9, sampler="alias")
+    probabilities = np.exp(scores) / np.exp(scores).sum()
+    odds = probabilities / (1 - probabilities)
+    for rank, expected in enumerate((probabilities, probabilities * (odds.sum() - odds))):
+        assert g_test(np.bincount(rankings[:, rank], minlength=scores.size), expected) > ALPHA
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
 
 
@@ -107,8 +108,7 @@ def test_draws_with_repeats(cutoff):
 
     Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten."""
     scores = np.random.default_rng(17).normal(size=44)
-    exact = rank_marginals(scores, cutoff)
-    np.testing.assert_allclose(exact.sum(axis=0), 1.0, atol=1e-6)
+    exact = rank_probabilities(scores, cutoff)
     n = 300_000
     rankings = plr.sample_rankings(scores, n, cutoff, rng=17, sampler="alias")
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
@@ -127,60 +127,24 @@ def test_few_rankings_are_left_to_the_race():
     np.testing.assert_array_equal(longer[of_first_group, :24], ranked[of_first_group])
 
 
-def test_slots_that_several_items_share():
-    """Two in three items have less than a slot to themselves, in runs of every length.
+@pytest.mark.parametrize(
+    ("scores", "numbers"),
+    [
+        *((spread * np.random.default_rng(20).normal(size=300), (1.0, 10.0, 100.0)) for spread in (0.5, 3.0, 6.0)),
+        (np.log(np.concatenate([np.linspace(0.5, 1.0, 10), np.full(300, 2.0**-63.5)])), (5.0,)),
+    ],
+)
+def test_expected_arrivals(scores, numbers):
+    """Octaves of the weights tell how many clocks have rung, within 5 %. Weights below 2^-63 of the heaviest stand in
+    the last octave of 64, the first that has no place included.
 
-    Mutant: undecided draws all given to the first item of their slot."""
-    scores = np.where(np.arange(600) % 3 == 0, 0.0, -6.0)
-    scores[300:450] = -6.0
-    rankings = plr.sample_rankings(scores, 2_000_000, 2, rng=18, sampler="alias")
-    probabilities = np.exp(scores) / np.exp(scores).sum()
-    odds = probabilities / (1 - probabilities)
-    assert g_test(np.bincount(rankings[:, 0], minlength=600), probabilities) > ALPHA
-    assert g_test(np.bincount(rankings[:, 1], minlength=600), probabilities * (odds.sum() - odds)) > ALPHA
-
-
-def test_threshold_in_a_very_long_list():
-    """Candidates are numbered within chunks of 32768 items.
-
-    Mutants: chunks whose candidates all count as the first one's; a last chunk left out."""
-    n_docs = 70_001
-    scores = np.zeros(n_docs)
-    heavy = np.array([5, 32_767, 32_768, 40_000, 65_535, 65_536, 70_000])
-    scores[heavy] = 8.0
-    rankings = plr.sample_rankings(scores, 30_000, 3, rng=19, sampler="threshold")
-    share = np.exp(8.0) / np.exp(scores).sum()
-    counts = np.bincount(rankings[:, 0], minlength=n_docs)
-    assert (
-        g_test(np.append(counts[heavy], counts.sum() - counts[heavy].sum()), np.append([share] * 7, 1 - 7 * share))
-        > ALPHA
-    )
-    others = rankings[~np.isin(rankings, heavy)]
-    assert stats.kstest(others / n_docs, "uniform").pvalue > ALPHA
-    assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
-
-
-@pytest.mark.parametrize("spread", [0.5, 3.0, 6.0])
-def test_expected_arrivals(spread):
-    """Octaves of the weights tell how many clocks have rung, within 5 %. Mutant: every other item's count forgotten."""
-    scores = spread * np.random.default_rng(20).normal(size=300)
+    Mutants: every other item's count forgotten; that octave beyond the table, where half of its items become heavy."""
     weights = np.exp(scores - scores.max())
-    for wanted in (1.0, 10.0, 100.0):
+    for wanted in numbers:
         time, rate = _weights.arrival(scores, wanted)
         waiting = np.exp(-weights * time)
         assert abs((1 - waiting).sum() / wanted - 1) < 0.05
         assert abs((weights * waiting).sum() / rate - 1) < 0.1
-
-
-def test_expected_arrivals_below_the_lightest_octave():
-    """Weights below 2^-63 of the heaviest stand in the last octave of 64, the first that has no place included.
-
-    Mutant: that one counted beyond the table, where half of its items become heavy ones."""
-    weights = np.concatenate([np.linspace(0.5, 1.0, 10), np.full(300, 2.0**-63.5)])
-    time, rate = _weights.arrival(np.log(weights), 5.0)
-    waiting = np.exp(-weights * time)
-    assert abs((1 - waiting).sum() / 5.0 - 1) < 0.05
-    assert abs((weights * waiting).sum() / rate - 1) < 0.1
 
 
 @pytest.mark.chosen_path
@@ -238,7 +202,8 @@ def test_no_preference_among_equals(n_docs, cutoff, sampler):
 def test_no_preference_for_a_part_of_a_million(sampler):
     """Candidates are numbered in chunks of 2^15 items.
 
-    Mutant: the number of a chunk in the random bits of its candidates, which made some chunks five times as likely."""
+    Mutants: the number of a chunk in the random bits of its candidates, which made some chunks five times as likely;
+    chunks whose candidates all count as the first one's; a last chunk left out."""
     rankings = plr.sample_rankings(np.zeros(1_000_000), 400, 50, rng=19, sampler=sampler)
     parts = np.diff(np.minimum(np.arange(32) * 2**15, 1_000_000))
     counts = np.bincount(rankings.ravel() >> 15, minlength=parts.size)
