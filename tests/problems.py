@@ -79,30 +79,6 @@ def scores_of(regime, rng, n_docs):
     }[regime]
 
 
-def relevance_of_a_kind(rng, n_docs):
-    """Relevance of one of four kinds: signed, gains, rare, or zero half the time."""
-    kind = rng.integers(4)
-    if kind == 0:
-        return rng.normal(size=n_docs)
-    if kind == 1:
-        return 2.0 ** rng.integers(0, 5, size=n_docs) - 1
-    if kind == 2:
-        return (rng.random(n_docs) < 0.1) * 1.0
-    return rng.normal(size=n_docs) * (rng.random(n_docs) < 0.5)
-
-
-def rank_weights_of_a_kind(rng, cutoff):
-    """Weights of ranks of one of four kinds: of DCG, signed, equal, or mostly zero."""
-    kind = rng.integers(4)
-    if kind == 0:
-        return plr.dcg_weights(cutoff)
-    if kind == 1:
-        return rng.normal(size=cutoff)
-    if kind == 2:
-        return np.ones(cutoff)
-    return (rng.random(cutoff) < 0.3) * 1.0
-
-
 STOPS = ("none", "all", "relevant", "grades", "any", "one", "nearly")
 
 

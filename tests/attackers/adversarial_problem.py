@@ -85,7 +85,7 @@ def _scores(rng: np.random.Generator, n_docs: int) -> np.ndarray:
     return kinds[rng.integers(len(kinds))]()
 
 
-def _relevance(rng: np.random.Generator, n_docs: int) -> np.ndarray:
+def relevance_of_a_kind(rng: np.random.Generator, n_docs: int) -> np.ndarray:
     kinds = [
         lambda: rng.normal(size=n_docs),
         lambda: rng.integers(-1, 2, n_docs) * 1.0,
@@ -99,7 +99,7 @@ def _relevance(rng: np.random.Generator, n_docs: int) -> np.ndarray:
     return kinds[rng.integers(len(kinds))]()
 
 
-def _rank_weights(rng: np.random.Generator, cutoff: int) -> np.ndarray:
+def rank_weights_of_a_kind(rng: np.random.Generator, cutoff: int) -> np.ndarray:
     kinds = [
         lambda: plr.dcg_weights(cutoff),
         lambda: np.ones(cutoff),
@@ -124,8 +124,8 @@ def random_problem(seed: int, most_docs: int) -> Problem:
         cutoff = int(rng.integers(1, min(4, n_docs + 1)))
     problem = Problem(
         _scores(rng, n_docs),
-        _relevance(rng, n_docs),
-        _rank_weights(rng, cutoff),
+        relevance_of_a_kind(rng, n_docs),
+        rank_weights_of_a_kind(rng, cutoff),
         rtol=float(10.0 ** rng.choice([rng.uniform(-10, -0.5), -3.0, -6.0, -8.0, -10.0])),
         seed=int(rng.integers(2**31)),
     )

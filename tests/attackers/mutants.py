@@ -31,71 +31,53 @@ OUTCOMES = ("killed", "timed out", "explained", "survived", "not compiled", "sam
 NO_MUTANT = OUTCOMES[-2:]
 WALL_SECONDS = 3600.0  # of all tests of a mutant; one that waits for ever takes no processor
 
-_EXACT = ["enumeration/test_exact.py", "enumeration/test_exact_noise.py", "enumeration/test_exact_bounds.py"]
-_HUNT = "attackers/test_hunt.py::TestHunt::test_seeded"
-_BATCHES = ["invariants/test_every_function.py", "invariants/test_batches.py"]
-_SAMPLED = [
-    *("enumeration/test_estimators.py", "enumeration/test_pl_rank.py", "enumeration/test_policy_gradient.py"),
-    *_BATCHES,
-]
-_SAMPLERS = ["statistical", "references/test_threshold_sampler.py", "invariants/test_simd_levels.py"]
-_DRIVER = ["invariants/test_batch_driver.py", "invariants/test_batches.py", "processes/test_threads.py"]
-_LOSSES = [
-    *("references/test_losses.py", *_BATCHES, "invariants/test_magnitudes.py"),
-    *("processes/test_interrupts.py", "invariants/test_plain_arguments.py", "faults/test_argument_order.py"),
-]
-_INTROSELECT = ["references/test_introselect.py"]
-_ARGUMENTS = ["invariants/test_plain_arguments.py"]
-
-_OTHERS = ["enumeration", *_BATCHES]
-
-# Modules, those that everything rests on first, and the tests that would notice, quick ones first. _OTHERS are those of
-# modules that are not listed.
+_OF_DRIVER = "batch_driver batches threads"
+_OF_LOSSES = "losses every_function batches magnitudes interrupts plain_arguments argument_order"
+# Modules, those that everything rests on first, and the files of tests that would notice, quick ones first. Those of
+# modules that are not listed are the folder `enumeration` and the last two.
 TESTS = {
-    "_core/gradients/exact": [*_EXACT, _HUNT, *_ARGUMENTS],
-    "_core/gradients/pl_rank": [*_SAMPLED, "references/test_plrank_pass.py"],
-    "_core/gradients/pl_rank_groups": ["references/test_plrank_pass.py", *_SAMPLED, *_BATCHES],
-    "_core/gradients/conditional": ["enumeration/test_conditional.py", *_INTROSELECT, *_SAMPLED],
-    "_core/gradients/policy_gradient": [*_SAMPLED, "enumeration/test_rewards.py"],
-    "_core/gradients/exposure": ["enumeration/test_fairness.py", *_BATCHES],
-    "_core/gradients/stochastic_rank": ["enumeration/test_stochastic_rank.py", *_BATCHES, *_ARGUMENTS],
-    "_core/gradients/sampled": [
-        *_SAMPLED,
-        *_INTROSELECT,
-        "enumeration/test_conditional.py",
-        "enumeration/test_rewards.py",
-        "invariants/test_many_rankings.py",
-        *_BATCHES,
-        *_ARGUMENTS,
-    ],
-    "_core/sampling/samplers": [*_SAMPLERS, *_INTROSELECT, *_BATCHES, *_ARGUMENTS],
-    "_core/sampling/introselect": ["statistical/test_sampling.py", "references/test_selection.py", *_BATCHES],
-    "_core/runtime/arguments": [*_ARGUMENTS, *_BATCHES],
-    "_core/random/key": _ARGUMENTS,
-    "_core/random/selection": ["references/test_selection.py", "statistical/test_sampling.py"],
-    "_core/random/stream": ["references/test_introselect.py", "hand/test_random_streams.py"],
-    "_core/ranking/weights": [*_SAMPLERS, "enumeration/test_pl_rank.py", "invariants/test_magnitudes.py"],
-    "_core/ranking/remaining": ["enumeration/test_pl_rank.py", "enumeration/test_conditional.py"],
-    "_core/ranking/rankings": ["faults/test_faults.py", "enumeration/test_pl_rank.py"],
-    "_core/ranking/metrics": [
-        "hand/test_metrics.py",
-        "enumeration/test_distribution.py",
-        "references/test_losses.py",
-        "enumeration/test_pl_rank.py",
-        *_ARGUMENTS,
-    ],
-    "_core/runtime/simd": ["references/test_vector_math.py"],
-    "_core/runtime/threads": [*_DRIVER, "processes/test_thread_pool.py", "processes/test_processes.py"],
-    "_core/runtime/teams": [*_DRIVER, "invariants/test_long_queries.py", "processes/test_processes.py"],
-    "_core/runtime/batch": [*_DRIVER, "processes/test_interrupts.py"],
-    "_core/runtime/magnitudes": ["invariants/test_magnitudes.py"],
-    "_core/losses/likelihood": _LOSSES,
-    "_core/losses/pairs": _LOSSES,
-    "_core/losses/ranks": _LOSSES,
-    "_core/losses/losses": _LOSSES,
-    "_core/losses/bucket_order": ["enumeration/test_bucket_order.py", *_BATCHES, *_ARGUMENTS],
-    "cython_plrank": ["libraries/test_embedding.py"],
+    "_core/gradients/exact": "exact exact_noise exact_bounds hunt::TestHunt::test_seeded plain_arguments",
+    "_core/gradients/pl_rank": "pl_rank plrank_pass every_function batches",
+    "_core/gradients/pl_rank_groups": "plrank_pass pl_rank policy_gradient every_function batches",
+    "_core/gradients/conditional": "conditional introselect every_function batches",
+    "_core/gradients/stochastic_rank": "stochastic_rank every_function batches plain_arguments",
+    "_core/gradients/sampled":
+        "pl_rank policy_gradient introselect conditional rewards many_rankings every_function batches plain_arguments",
+    "_core/sampling/samplers":
+        "samplers_exact sampling threshold_sampler simd_levels introselect every_function batches plain_arguments",
+    "_core/sampling/introselect": "sampling selection every_function batches",
+    "_core/runtime/arguments": "plain_arguments every_function batches",
+    "_core/random/key": "plain_arguments",
+    "_core/random/selection": "selection sampling",
+    "_core/random/stream": "introselect random_streams",
+    "_core/ranking/weights": "samplers_exact sampling threshold_sampler simd_levels pl_rank magnitudes",
+    "_core/ranking/rankings": "faults pl_rank",
+    "_core/ranking/metrics": "metrics distribution losses pl_rank plain_arguments",
+    "_core/runtime/simd": "vector_math",
+    "_core/runtime/threads": f"{_OF_DRIVER} thread_pool processes",
+    "_core/runtime/teams": f"{_OF_DRIVER} long_queries processes",
+    "_core/runtime/batch": f"{_OF_DRIVER} interrupts",
+    "_core/runtime/magnitudes": "magnitudes",
+    "_core/losses/likelihood": _OF_LOSSES,
+    "_core/losses/pairs": _OF_LOSSES,
+    "_core/losses/ranks": _OF_LOSSES,
+    "_core/losses/losses": _OF_LOSSES,
+    "_core/losses/bucket_order": "bucket_order every_function batches plain_arguments",
+    "cython_plrank": "embedding",
 }  # fmt: skip
+
+
+def files_of(module: str) -> list[str]:
+    """What pytest is told."""
+    if module not in TESTS:
+        return ["tests/enumeration", *paths("every_function batches")]
+    return paths(TESTS[module])
+
+
+def paths(names: str) -> list[str]:
+    named = (name.partition("::") for name in names.split())
+    files = ((next((ROOT / "tests").glob(f"*/test_{file}.py")), part) for file, _, part in named)
+    return ["::".join(filter(None, (file.relative_to(ROOT).as_posix(), part))) for file, part in files]
 
 
 def sources() -> dict[str, list[str]]:
@@ -119,7 +101,7 @@ def sources() -> dict[str, list[str]]:
     return result
 
 
-TESTS |= {module: _OTHERS for module in sources() if module not in TESTS}
+MODULES = [*TESTS, *(module for module in sources() if module not in TESTS)]
 
 
 def explanations() -> dict[tuple[str, str, str], str]:
@@ -170,7 +152,7 @@ class Scratch(Tree):
             if library.read_bytes() == kept:
                 return "same code", ""
             killers = [test for test, _ in self.killers[module].most_common(6)]
-            outcome, by = run_tests(self, [*killers, *(f"tests/{test}" for test in TESTS[module])])
+            outcome, by = run_tests(self, [*killers, *files_of(module)])
         finally:
             changed.write_text(source)
             if not self.compiles(module):
@@ -202,11 +184,11 @@ class Mutants(Search):
     minutes = most_findings = float("inf")
     options: ClassVar = {
         "--count": {"type": int, "default": 3, "help": "mutants of each module (3)"},
-        "--module": {"nargs": "+", "choices": TESTS, "default": list(TESTS), "help": "all by default"},
+        "--module": {"nargs": "+", "choices": MODULES, "default": MODULES, "help": "all by default"},
         "--folder": {"type": Path, "default": ROOT / "build" / "mutants", "help": "of the copy and the results"},
     }
 
-    def __init__(self, seed: int = 0, *, count: int = 3, module: Sequence[str] = tuple(TESTS), folder: Path) -> None:
+    def __init__(self, seed: int = 0, *, count: int = 3, module: Sequence[str] = tuple(MODULES), folder: Path) -> None:
         super().__init__(seed)
         self.count, self.modules = count, module
         self.scratch = Scratch(folder / "tree")

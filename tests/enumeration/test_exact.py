@@ -6,13 +6,12 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
+from adversarial_problem import rank_weights_of_a_kind, relevance_of_a_kind
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
 from problems import (
     REGIMES,
     STOPS,
-    rank_weights_of_a_kind,
-    relevance_of_a_kind,
     scores_of,
     stop_of_a_kind,
     with_stop,
