@@ -68,7 +68,7 @@ TESTS = {
 
 
 def files_of(module: str) -> list[str]:
-    """What pytest is told."""
+    """Return the files that pytest gets."""
     if module not in TESTS:
         return ["tests/enumeration", *paths("every_function batches")]
     return paths(TESTS[module])

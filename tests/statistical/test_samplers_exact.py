@@ -71,7 +71,7 @@ SHARED[300:450] = -6.0
     ids=["guide table", "slots that several items share"],
 )
 def test_first_two_ranks(scores, n_samples, cutoff):
-    """Of the second list, two in three items have less than a slot to themselves, in runs of every length.
+    """In the second list, two in three items have less than a slot to themselves, in runs of every length.
 
     Mutants: a guide that starts one block late; undecided draws all given to the first item of their slot."""
     rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=9, sampler="alias")
