@@ -25,7 +25,7 @@ N_FACTORS = 12
 N_CONJUNCTIONS = 16
 LEAST_NOISE, MOST_NOISE = 0.1, 3.0  # the noise of a feature, beside factors of standard deviation 1
 SKEW = 4.0  # the most that a feature is moved into the lower tail of the logistic function
-SPLITS = ("train", "vali", "test")
+SPLITS: tuple[Split, ...] = ("train", "vali", "test")
 QUERIES_PER_CHUNK = 256  # bounds the temporaries; part of the definition of the data, like every constant here
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from plrank_fast.benchmarks.epoch_cost import Method
 from plrank_fast.data import PROFILES, generate, normalize_queries
+from plrank_fast.data.generated import SPLITS
 from plrank_fast.reproduction.published import ALL, BEYOND, cell_of, method_of
 from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
@@ -42,11 +43,6 @@ PARTS: dict[str, tuple[str, tuple[Method, ...], tuple[Figures, ...]]] = {
 }
 WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
 SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
-FILES = (  # a split is the first of these that a fold has
-    ("train.txt", "train.txt.gz"),
-    ("vali.txt", "valid.txt", "vali.txt.gz"),
-    ("test.txt", "test.txt.gz"),
-)
 OVERHEAD = 1.6  # a run takes longer by evaluation and by generating the data
 MOST_ROUNDS = 15
 
@@ -130,10 +126,9 @@ def find_folds(folder: str) -> list[Source]:
     """Find ``train.txt``, ``vali.txt`` and ``test.txt`` in a folder, or in the folders within it."""
     folds = []
     for place in (Path(folder), *sorted(path for path in Path(folder).glob("*") if path.is_dir())):
-        files = [tuple(str(place / name) for name in names if (place / name).is_file())[:1] for names in FILES]
-        if all(files):
-            train, vali, test = files
-            folds.append(Source(train, vali, test))
+        files: dict[str, Any] = {name: (str(place / f"{name}.txt"),) for name in SPLITS}
+        if all(Path(file).is_file() for (file,) in files.values()):
+            folds.append(Source(**files))
     if not folds:
         raise ValueError(
             f"data {folder} has no train.txt, vali.txt and test.txt, in itself or in folders such as Fold1"

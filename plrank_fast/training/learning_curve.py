@@ -15,23 +15,21 @@ from plrank_fast.training.evaluation import Metrics
 def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoch: int, title: str) -> Any:
     """Draw the metrics on the validation data, of the untrained network and after each epoch, as a figure."""
     figure, ((panel,),) = new_panels(1, 1, 6.6, 3.6)
-    curves = {"disparity": ("disparity", "C2")}
-    label = "mean disparity of validation queries"
-    if config.objective != DISPARITY:
-        curves = {"ndcg_query": ("deterministic ranking", "C0"), "expected_ndcg_query": ("expected", "C1")}
-        if config.normalization == DATASET:
-            curves["expected_ndcg_dataset"] = ("expected dataset NDCG", "C2")
-        if config.metric != "ndcg":
-            curves = {config.metric: curves["ndcg_query"], f"expected_{config.metric}": curves["expected_ndcg_query"]}
-        label = f"mean {TITLES[config.metric]}@{config.cutoff} of validation queries"
-    for metric, (name, style) in curves.items():
+    of_ranking = "ndcg_query" if config.metric == "ndcg" else config.metric
+    quantity = f"{TITLES[config.metric]}@{config.cutoff}"
+    curves = {of_ranking: "deterministic ranking", f"expected_{of_ranking}": "expected"}
+    if config.normalization == DATASET:
+        curves["expected_ndcg_dataset"] = "expected dataset NDCG"
+    if config.objective == DISPARITY:
+        curves, quantity = {DISPARITY: DISPARITY}, DISPARITY
+    for metric, name in curves.items():
         values = [metrics[metric] for metrics in history]
         shown = f"{name} (untrained {values[0]:.3f})"
-        panel.plot(range(len(values)), values, style, label=shown, marker="." if len(values) < 40 else None)
+        panel.plot(range(len(values)), values, label=shown, marker="." if len(values) < 40 else None)
     chosen = f"best by {config.quality_name}"
     panel.axvline(best_epoch, color="0.7", linewidth=1, zorder=0, label=chosen)
     panel.set(xlabel="epoch", title=title)
-    panel.set_ylabel(label, labelpad=8)
+    panel.set_ylabel(f"mean {quantity} of validation queries", labelpad=8)
     panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False, fontsize="small")
     panel.grid(alpha=0.3)
     panel.xaxis.get_major_locator().set_params(integer=True)

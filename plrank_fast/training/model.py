@@ -8,7 +8,6 @@ import os
 from dataclasses import asdict, dataclass, field
 from importlib.util import find_spec
 from itertools import pairwise
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -181,11 +180,6 @@ def weight_shapes(n_features: int, hidden: tuple[int, ...]) -> dict[str, tuple[i
     for layer, (inputs, units) in enumerate(pairwise((n_features, *hidden, 1))):
         shapes |= {f"{2 * layer}.weight": (units, inputs), f"{2 * layer}.bias": (units,)}
     return shapes
-
-
-def n_weights(n_features: int, hidden: tuple[int, ...]) -> int:
-    """Count the weights and biases of a network."""
-    return sum(prod(shape) for shape in weight_shapes(n_features, hidden).values())
 
 
 def model_file(path: str | os.PathLike[str]) -> str:

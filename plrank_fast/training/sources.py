@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plrank_fast._shared.memory import require_bytes
-from plrank_fast.data import PROFILES, RankingData, concatenate, generate, load_letor, normalize_queries
+from plrank_fast.data import PROFILES, RankingData, generate, load_letor, normalize_queries
+from plrank_fast.data.generated import SPLITS
 from plrank_fast.data.letor_cache import cached
-from plrank_fast.validation import ProfileName, Split, choice, count, flag
+from plrank_fast.validation import ProfileName, choice, count, flag
 
-PARTS: tuple[Split, ...] = ("train", "vali", "test")
 Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the same feature columns
 
 
 @dataclass(frozen=True)
 class Source:
-    """Files of each split (several files of one split are concatenated), or a profile to generate.
+    """Files of each split (those of one split hold different queries), or a profile to generate.
 
     Parameters
     ----------
@@ -56,10 +56,10 @@ class Source:
         flag(self.string_qids, "string_qids")
         if self.profile is not None:
             choice(self.profile, "profile", tuple(PROFILES))
-        for name in PARTS[:2]:
+        for name in SPLITS[:2]:
             if self.profile is None and not getattr(self, name):
                 raise ValueError(f"{name} files or a profile must be given")
-        for name in ("queries", "features") if self.profile is None else (*PARTS, "string_qids"):
+        for name in ("queries", "features") if self.profile is None else (*SPLITS, "string_qids"):
             if getattr(self, name):
                 raise ValueError(f"{name} cannot be combined with {'files' if self.profile is None else 'a profile'}")
 
@@ -73,7 +73,7 @@ class Source:
         splits: Splits = {}
         if self.profile is not None and cache is not None:
             raise ValueError(f"cache goes with files, not with a profile, which is generated; got {cache!r}")
-        for name in PARTS:
+        for name in SPLITS:
             if self.profile is not None:
                 queries = max(1, splits["train"].n_queries // 4) if splits else self.queries
                 part = generate(self.profile, queries, split=name, seed=self.data_seed, n_features=self.features)
@@ -97,21 +97,16 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
 def load_files(
     paths: Sequence[str], *, normalize: bool, string_qids: bool = False, cache: str | None = None
 ) -> RankingData:
-    """Read, concatenate and perhaps normalise LETOR files, in the type that training takes.
+    """Read LETOR files, in the type that training takes, and perhaps normalise them.
 
     The result is kept in the folder ``cache``. The next call maps it into memory: rows are read from the disk as they
     are used, and the data may be larger than the memory.
     """
 
     def read() -> RankingData:
-        parts = [load_letor(path, dtype=np.float32, string_qids=string_qids) for path in paths]
-        widest = max(part.n_features for part in parts)
-        data = concatenate([with_columns(part, widest) for part in parts])
-        del parts
+        data = load_letor(paths, dtype=np.float32, string_qids=string_qids)
         return normalize_queries(data) if normalize else data
 
     if cache is None:
         return read()
-    dtype = np.dtype(np.float32).str
-    options = {"normalized": normalize, "dtype": dtype, "string_qids": string_qids, "for": "training"}
-    return cached(paths, options, cache, read)
+    return cached(paths, {"normalized": normalize, "string_qids": string_qids, "for": "training"}, cache, read)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field
+from math import prod
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from plrank_fast.named_metrics import LabelledMetric, labelled_metric
 from plrank_fast.training.config import DCG, DISPARITY, TrainingConfig, with_tuples
 from plrank_fast.training.evaluation import Metrics, evaluate_scores
 from plrank_fast.training.gradient_methods import gradient, resolve_method
-from plrank_fast.training.model import RankingModel, n_weights
+from plrank_fast.training.model import RankingModel, weight_shapes
 from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.sources import Source, Splits
@@ -99,7 +100,7 @@ class TrainingRun:
         self.progress = Progress()
         self.batch = 0  # in the epoch under way
         train = splits["train"]
-        needed = BYTES_OF_A_WEIGHT * n_weights(train.n_features, config.hidden)
+        needed = BYTES_OF_A_WEIGHT * sum(map(prod, weight_shapes(train.n_features, config.hidden).values()))
         hidden = " ".join(map(str, config.hidden))
         require_bytes(needed, f"hidden {hidden} and {train.n_features} features mean a network that")
         self.network = ScoringNetwork(train.n_features, config.hidden, config.seed, config.initialization)

@@ -124,7 +124,7 @@ def test_the_nearest_option_is_blamed(tmp_path, error_of, monkeypatch):
     of every message taken for a parameter; the option of the first file; the line left out."""
     monkeypatch.chdir(tmp_path)
     Path("l.txt").write_text("1 qid:1 1:1\n")
-    Path("train bad.txt").write_text("1 qid:1 1:1\n1 qid:2 1:nan\n")
+    Path("train bad.txt").write_text("1 qid:8 1:1\n1 qid:9 1:nan\n")
     Path("cutoff.txt").write_text("1 qid:1 2147483647:1\n" * 1000)
     data = ["--train", "l.txt", "--vali", "l.txt"]
     for arguments, named in (
