@@ -19,8 +19,6 @@ import dask.dataframe as dd
 import distributed
 import pandas as pd
 
-import plrank_fast as plr
-from plrank_fast.boosting import BoostingObjective
 from plrank_fast.dask import group_sizes, whole_queries
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -169,13 +167,7 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
     from plrank_fast.xgboost import Metric, Objective
 
     X, y, qid, _ = problem
-    parameters = {
-        "learning_rate": 0.3,
-        "base_score": 0.0,
-        "max_depth": 3,
-        "nthread": 1,
-        "disable_default_eval_metric": 1,
-    }
+    parameters = {"learning_rate": 0.3, "base_score": 0.0, "max_depth": 3, "nthread": 1}
     objective = Objective(method="exact", **options)
     whole = xgboost.DMatrix(X, y, qid=qid)
     history = {}
@@ -196,39 +188,6 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
     np.testing.assert_allclose(
         both["history"]["train"]["ndcg_plrank@10"], history["train"]["ndcg_plrank@10"], rtol=1e-6
     )
-
-
-@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")  # LightGBM's, of its own default
-def test_lightgbm_on_two_workers(client, problem, partitions, monkeypatch):
-    """Each worker ranks whole queries, and the model is as good as that of one process; LightGBM bins on each worker by
-    itself, so that it is not the same."""
-    lightgbm = pytest.importorskip("lightgbm")
-    from plrank_fast.lightgbm import Objective
-
-    seen = []
-    derivatives = BoostingObjective.derivatives
-
-    def recording(self, scores, labels, offsets=None, **options):
-        seen.append(np.diff(offsets))
-        return derivatives(self, scores, labels, offsets, **options)
-
-    monkeypatch.setattr(BoostingObjective, "derivatives", recording)
-    X, y, _, offsets = problem
-    options = {"n_estimators": ROUNDS, "num_leaves": 8, "metric": "None", "reg_lambda": 1.0, "verbosity": -1}
-    alone = lightgbm.LGBMRanker(objective=Objective(), n_jobs=1, **options).fit(X, y, group=np.diff(offsets))
-    seen.clear()
-    identifiers, features, labels = partitions
-    ranker = lightgbm.DaskLGBMRanker(objective=Objective(), client=client, tree_learner="data", **options)
-    ranker.fit(features, labels, group=group_sizes(identifiers))
-    assert len(seen) == 2 * ROUNDS
-    for first, second in zip(seen[::2], seen[1::2], strict=True):
-        assert np.array_equal(np.sort(np.concatenate([first, second])), np.sort(np.diff(offsets)))
-    reached, expected, none = (
-        plr.ndcg(scores, plr.gains(y), plr.dcg_weights(10), offsets=offsets).mean()
-        for scores in (ranker.booster_.predict(X), alone.predict(X), np.zeros(y.size))
-    )
-    assert expected > none + 0.2
-    assert reached > expected - 0.05
 
 
 # --- documents

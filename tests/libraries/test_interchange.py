@@ -251,13 +251,12 @@ def test_chunks_take_about_equally_long():
     assert max(costs) < lengths.sum() / 8 * 1.15 + 500
 
 
-@pytest.mark.parametrize("backend", ["loky", "threading"])
-def test_joblib_gives_the_bits_of_the_whole(backend):
+def test_joblib_gives_the_bits_of_the_whole():
     """Mutants: ``first_query`` left at 0; documents of the neighbour."""
     joblib = pytest.importorskip("joblib", reason="joblib is not installed")
     theta, options = plr.dcg_weights(3), {"n_samples": 4, "rng": 9, "n_threads": 1}
     whole = plr.pl_rank_3(SCORES, LABELS, theta, offsets=OFFSETS, **options)
-    parts = joblib.Parallel(n_jobs=2, backend=backend)(
+    parts = joblib.Parallel(n_jobs=2, backend="loky")(
         joblib.delayed(plr.pl_rank_3)(
             SCORES[chunk.docs], LABELS[chunk.docs], theta, offsets=chunk.offsets, first_query=chunk.first_query,
             **options,

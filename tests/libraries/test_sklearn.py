@@ -3,14 +3,11 @@
 import numpy as np
 import pytest
 
-import plrank_fast as plr
 from problems import features
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from scipy import sparse  # noqa: E402
-from scipy.optimize import approx_fprime  # noqa: E402
-from sklearn.base import clone  # noqa: E402
 from sklearn.model_selection import GridSearchCV, GroupKFold  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
@@ -40,37 +37,6 @@ CHECKS = parametrize_with_checks(
 def test_checks_of_scikit_learn(estimator, check):
     """All but those of weights of rows. Mutant: a parameter changed in ``__init__``."""
     check(estimator)
-
-
-def objective(coef, ranker, X, y, qid):
-    """Compute the documented objective query by query, with NumPy where it can."""
-    total, identifiers = 0.0, np.unique(qid)
-    for query in identifiers:
-        rows = qid == query
-        worth = plr.gains(y[rows]) if ranker.gain == "exponential" else y[rows].astype(float)
-        theta = plr.dcg_weights(ranker.cutoff or rows.sum())
-        ideal = (np.sort(worth)[::-1][: theta.size] * theta[: worth.size]).sum() if ranker.normalize else 1.0
-        if ideal > 0:
-            total += plr.expected_metric(X[rows] @ coef, worth, theta, rtol=1e-9)[0] / ideal
-    return 0.5 * ranker.alpha * (coef**2).sum() - total / identifiers.size
-
-
-@pytest.mark.parametrize(
-    "ranker",
-    [
-        PlackettLuceRanker(5, alpha=0.01),
-        PlackettLuceRanker(None, alpha=0.1, gain="linear"),
-        PlackettLuceRanker(3, alpha=0.3, normalize=False),
-    ],
-)
-def test_fit_ends_where_the_objective_is_flat(ranker):
-    """By finite differences of the objective as documented. Mutants: the penalty not halved; the mean over documents;
-    shares of another query."""
-    ranker = clone(ranker).fit(X, Y, qid=QID)
-    slope = approx_fprime(ranker.coef_, objective, 1e-6, ranker, X, Y, QID)
-    assert abs(slope).max() < 2e-5
-    assert abs(approx_fprime(np.zeros(4), objective, 1e-6, ranker, X, Y, QID)).max() > 0.01
-    assert 1 < ranker.n_iter_ < 200
 
 
 def test_labels_below_0_have_no_ndcg():
