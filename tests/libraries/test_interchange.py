@@ -159,23 +159,6 @@ def test_alignment():
     assert (nothing.scores.size, nothing.offsets.tolist(), nothing.qids) == (0, [0], [])
 
 
-@pytest.mark.filterwarnings("ignore")
-def test_files_of_trec(tmp_path):
-    """A run and judgements as `ir_measures` reads them."""
-    ir_measures = pytest.importorskip("ir_measures", reason="ir_measures is not installed")
-    (tmp_path / "run.txt").write_text("q1 Q0 a 1 1.5 x\nq1 Q0 b 2 0.5 x\n")
-    (tmp_path / "qrels.txt").write_text("q1 0 b 2\nq1 0 c 1\n")
-    run, qrels = (str(tmp_path / name) for name in ("run.txt", "qrels.txt"))
-    judged = align_run(ir_measures.read_trec_run(run), ir_measures.read_trec_qrels(qrels))
-    assert (judged.docids, judged.labels.tolist()) == (["a", "b", "c"], [0.0, 2.0, 1.0])
-    theirs = ir_measures.calc_aggregate(
-        [ir_measures.nDCG @ 10], ir_measures.read_trec_qrels(qrels), ir_measures.read_trec_run(run)
-    )
-    assert plr.ndcg(judged.scores, judged.labels, cutoff=10, offsets=judged.offsets) == pytest.approx(
-        [*theirs.values()], rel=1e-12
-    )
-
-
 def test_exchanged_run_and_judgements():
     """ir_measures has the judgements first. Mutants: no warning; one for whole scores, or for fractional grades."""
     run, qrels = {"q": {"a": 1.5, "b": 1.0}}, {"q": {"a": 2, "c": 0}}
@@ -249,18 +232,3 @@ def test_chunks_take_about_equally_long():
     lengths = np.sort(np.random.default_rng(0).integers(1, 500, size=300))
     costs = [chunk.offsets[-1] for chunk in query_chunks(plr.offsets_from_group(lengths), 8)]
     assert max(costs) < lengths.sum() / 8 * 1.15 + 500
-
-
-def test_joblib_gives_the_bits_of_the_whole():
-    """Mutants: ``first_query`` left at 0; documents of the neighbour."""
-    joblib = pytest.importorskip("joblib", reason="joblib is not installed")
-    theta, options = plr.dcg_weights(3), {"n_samples": 4, "rng": 9, "n_threads": 1}
-    whole = plr.pl_rank_3(SCORES, LABELS, theta, offsets=OFFSETS, **options)
-    parts = joblib.Parallel(n_jobs=2, backend="loky")(
-        joblib.delayed(plr.pl_rank_3)(
-            SCORES[chunk.docs], LABELS[chunk.docs], theta, offsets=chunk.offsets, first_query=chunk.first_query,
-            **options,
-        )
-        for chunk in query_chunks(OFFSETS, 3)
-    )  # fmt: skip
-    assert (np.concatenate(parts) == whole).all()
