@@ -31,7 +31,7 @@ cdef struct Estimate:
     const double *scores
     const double *relevance
     const double *rank_weights
-    const Weights *weights       # those of the items
+    Weights weights              # those of the items
     # rankings of the query
     Draw draw                    # its number of samples is also that of given rankings
     const int32_t *given         # (n_samples, length) rankings, or NULL: they are drawn
@@ -47,6 +47,7 @@ cdef struct Estimate:
     Sum *totals                  # sums that have been moved out of gradient and Hessian
     bint in_totals               # whether any have been moved
     int n_threads                # as many may share a pass over the items
+    bint observing               # whether this pass over the rankings is the first of two
     intp_t denominator           # that of the mean; 1 once the estimator itself has divided by it
     void *state                  # the estimator's own, laid out and not yet initialised before ``begin``
     # set by ``begin``
@@ -60,20 +61,15 @@ ctypedef void (*accumulate_step)(
 ctypedef void (*group_step)(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil
 ctypedef void (*block_step)(Estimate *estimate, intp_t block) noexcept nogil
 
-cdef enum Result:
-    MEAN
-    MEAN_OF_OTHERS               # the sum over N - 1
-    SUM
-
 cdef struct Estimator:
     layout_function lay_out      # lays out the state; or NULL
     estimate_step begin          # or NULL
-    accumulate_step observe      # all rankings, before any is accumulated; or NULL
+    accumulate_step observe      # all rankings, before any is accumulated, and means are over N - 1; or NULL
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
     block_step accumulate_block  # draws the samples of a block itself; or NULL
     estimate_step hand_out       # leaves the state's sums at zero; NULL: all sums are in the gradient
-    Result result
+    bint adds_up                 # the result is the sum over the rankings, not their mean
     bint one_per_query           # the estimate is one number, not one per item
     bint needs_relevance
     intp_t fewest_items          # queries need so many: 2 for gradients, as rounding must not give one to a single item
@@ -119,7 +115,7 @@ cdef inline Estimator new_estimator(
     estimator.accumulate_group = NULL
     estimator.accumulate_block = NULL
     estimator.hand_out = hand_out
-    estimator.result = MEAN
+    estimator.adds_up = False
     estimator.one_per_query = False
     estimator.needs_relevance = True
     estimator.fewest_items = 2

@@ -24,7 +24,7 @@ above it is unplaced, and for all others w_d / S_k <= 1, so that the part is at 
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport (
-    MEAN_OF_OTHERS, SUM, Estimate, Estimator, new_estimator, sum_future_reward,
+    Estimate, Estimator, new_estimator, sum_future_reward,
 )
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
@@ -153,7 +153,7 @@ cdef void accumulate_log_prob(
 cdef Estimator log_prob_estimator() noexcept nogil:
     """Return the gradient of the rankings' log-probabilities, weighted by a number for each and summed."""
     cdef Estimator estimator = new_estimator(lay_out, begin, accumulate_log_prob, hand_out_shares, 0.5, 0.0, 0.1)
-    estimator.result = SUM
+    estimator.adds_up = True
     estimator.needs_relevance = False
     return estimator
 
@@ -169,4 +169,3 @@ cdef Estimator placement_estimator() noexcept nogil:
 cdef void subtract_baseline(Estimator *estimator) noexcept nogil:
     """Subtract from the rewards of a policy gradient their mean over the rankings, the baseline."""
     estimator.observe = observe_mean
-    estimator.result = MEAN_OF_OTHERS

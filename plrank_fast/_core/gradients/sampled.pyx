@@ -11,9 +11,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport (
-    MEAN_OF_OTHERS, SUM, Estimate, Estimator, Noise, estimate_of, ns_per_sample,
-)
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, Noise, estimate_of, ns_per_sample
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank cimport metric_estimator, pl_rank_2_estimator, pl_rank_3_estimator
@@ -24,7 +22,7 @@ from plrank_fast._core.gradients.policy_gradient cimport (
 from plrank_fast._core.gradients.stochastic_rank cimport NOISES, stochastic_rank_estimator
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
-from plrank_fast._core.ranking.weights cimport Weights, weigh, weights_workspace
+from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
 from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
     CheckedBatch,
@@ -38,7 +36,7 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
     zeros,
 )
-from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
@@ -51,21 +49,17 @@ from plrank_fast._core.sampling.samplers cimport (
     NS_PER_ITEM,
     SAMPLERS,
     Draw,
-    LongDraw,
     Sampler,
     draw_group,
+    draw_long,
     draw_of,
-    draw_round,
     draw_rows,
     group_bytes,
     number_of_blocks,
     prepare_sampler,
-    prepared_sampler,
-    sampler_in,
     sampler_workspace,
     samples_in_block,
     start_block,
-    thread_samplers,
 )
 
 ctypedef Estimator (*estimator_function)() noexcept nogil
@@ -92,8 +86,8 @@ cdef double NS_PER_RANK_READ = 100.0  # for a ranking so long that no cache hold
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t rankings_bytes(intp_t n_rankings, intp_t length) noexcept nogil:
-    return aligned(n_rankings * <size_t>length * sizeof(int32_t))
+cdef inline size_t block_bytes(intp_t cutoff) noexcept nogil:
+    return aligned(BLOCK * <size_t>cutoff * sizeof(int32_t))
 
 
 cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
@@ -101,13 +95,18 @@ cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t c
     if estimator.accumulate_block != NULL:
         return bytes_of(estimator.lay_out, n_items, cutoff)
     return (
-        rankings_bytes(BLOCK, cutoff) + totals_bytes(n_items) + weights_workspace(n_items)
+        block_bytes(cutoff) + totals_bytes(n_items) + weights_workspace(n_items)
         + bytes_of(estimator.lay_out, n_items, cutoff) + sampler_workspace(n_items, cutoff))
 
 
 cdef inline intp_t rankings_per_total(intp_t n_items) noexcept nogil:
     """Return the number of rankings in plain sums, in whole blocks: more for long lists, whose sums move slowly."""
     return min(max(<intp_t>4096, n_items // 16 // BLOCK * BLOCK), <intp_t>16384)
+
+
+cdef inline int passes_of(const Estimator *estimator) noexcept nogil:
+    """Return the number of passes over the rankings."""
+    return 1 if estimator.observe == NULL else 2
 
 
 cdef inline intp_t results_per_query(const Estimator *estimator, intp_t n_items) noexcept nogil:
@@ -157,7 +156,8 @@ cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *
     cdef Layout layout = layout_at(workspace)
     cdef intp_t n = results_per_query(estimator, estimate.n_items)
     estimate.in_groups = False
-    begin_pass(estimate)
+    estimate.in_totals = False
+    estimate.until_moved = rankings_per_total(estimate.n_items)
     run_ranges(clear, estimate.gradient, n, 0.1, estimate.n_threads)
     if estimate.hessian != NULL:
         run_ranges(clear, estimate.hessian, n, 0.1, estimate.n_threads)
@@ -167,19 +167,6 @@ cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *
     if estimator.begin != NULL:
         estimator.begin(estimate)
     return <char *>layout.next
-
-
-cdef void begin_pass(Estimate *estimate) noexcept nogil:
-    estimate.in_totals = False
-    estimate.until_moved = rankings_per_total(estimate.n_items)
-
-
-cdef Estimator observer(const Estimator *estimator) noexcept nogil:
-    """Return the estimator that observes the rankings where the given one accumulates them."""
-    cdef Estimator observing = estimator[0]
-    observing.accumulate = estimator.observe
-    observing.hand_out = NULL
-    return observing
 
 
 cdef void take_mean(double *sums, const Sum *totals, intp_t n, intp_t denominator) noexcept nogil:
@@ -193,13 +180,10 @@ cdef void take_mean(double *sums, const Sum *totals, intp_t n, intp_t denominato
 
 
 cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
-    cdef intp_t n = results_per_query(estimator, estimate.n_items), denominator = estimate.draw.n_samples
+    cdef intp_t n = results_per_query(estimator, estimate.n_items)
+    cdef intp_t denominator = 1 if estimator.adds_up else estimate.draw.n_samples + 1 - passes_of(estimator)
     cdef const Sum *totals = NULL
     cdef const Sum *of_hessian = NULL
-    if estimator.result == SUM:
-        denominator = 1
-    elif estimator.result == MEAN_OF_OTHERS:
-        denominator -= 1
     if estimate.in_totals:
         move_to_totals(estimator, estimate)
         totals = estimate.totals
@@ -213,6 +197,17 @@ cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
         take_mean(estimate.hessian, of_hessian, n, denominator)
 
 
+cdef void accumulate_some(
+    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
+) noexcept nogil:
+    """Pass rows to the step of this pass, at most as many as are left until sums are moved."""
+    if estimate.observing:
+        estimator.observe(estimate, rankings, n_rankings, stride)
+        return
+    estimator.accumulate(estimate, rankings, n_rankings, stride)
+    note_used(estimator, estimate, n_rankings)
+
+
 cdef void accumulate_rows(
     const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     int32_t *columns
@@ -221,8 +216,7 @@ cdef void accumulate_rows(
     cdef intp_t first = 0, n_rows, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
     while not estimate.in_groups and first < n_rankings:
         n_rows = min(n_rankings - first, estimate.until_moved)
-        estimator.accumulate(estimate, rankings + first * stride, n_rows, stride)
-        note_used(estimator, estimate, n_rows)
+        accumulate_some(estimator, estimate, rankings + first * stride, n_rows, stride)
         first += n_rows
     while first < n_rankings:
         n_lanes = min(group, n_rankings - first)
@@ -232,12 +226,6 @@ cdef void accumulate_rows(
         estimator.accumulate_group(estimate, columns, n_lanes)
         note_used(estimator, estimate, n_lanes)
         first += n_lanes
-
-
-cdef char *weigh_items(Estimate *estimate, Weights *weights, char *workspace) noexcept nogil:
-    """Compute the weights of the items; return the first unused byte."""
-    estimate.weights = weights
-    return weigh(weights, estimate.scores, estimate.n_items, workspace, estimate.n_threads)
 
 
 cdef void draw_and_accumulate(
@@ -250,8 +238,7 @@ cdef void draw_and_accumulate(
         start_block(sampler, &estimate.draw, block)
         if not estimate.in_groups:
             draw_rows(sampler, n_rankings, rows, cutoff)
-            estimator.accumulate(estimate, rows, n_rankings, cutoff)
-            note_used(estimator, estimate, n_rankings)
+            accumulate_some(estimator, estimate, rows, n_rankings, cutoff)
             continue
         first = 0
         while first < n_rankings:
@@ -261,46 +248,31 @@ cdef void draw_and_accumulate(
             first += n_lanes
 
 
-cdef void run_over_query(
-    const Estimator *estimator, Estimate *estimate, Sampler *sampler, int32_t *rows
-) noexcept nogil:
-    """Accumulate the rankings of one query, given or drawn."""
-    if estimate.given == NULL:
-        draw_and_accumulate(estimator, estimate, sampler, rows)
-    else:
-        accumulate_rows(estimator, estimate, estimate.given, estimate.draw.n_samples, estimate.length, rows)
-
-
-cdef void estimate_query_of_noise(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
-    """Compute the estimate of one query from samples that the estimator draws."""
-    cdef intp_t block
-    begin_estimate(estimator, estimate, workspace)
-    for block in range(number_of_blocks(&estimate.draw, estimate.n_items)):
-        estimator.accumulate_block(estimate, block)
-    finish(estimator, estimate)
-
-
 cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
     """Compute the estimate of one query from given rankings, or from samples drawn for it."""
     cdef Sampler sampler
-    cdef Weights weights
-    cdef Estimator observing
     cdef int32_t *rows = <int32_t *>workspace
+    cdef intp_t block
+    cdef int passed
     if estimator.accumulate_block != NULL:
-        estimate_query_of_noise(estimator, estimate, workspace)
+        begin_estimate(estimator, estimate, workspace)
+        for block in range(number_of_blocks(&estimate.draw, estimate.n_items)):
+            estimator.accumulate_block(estimate, block)
+        finish(estimator, estimate)
         return
-    workspace += rankings_bytes(BLOCK, estimate.cutoff)
+    workspace += block_bytes(estimate.cutoff)
     estimate.totals = <Sum *>workspace
     workspace += totals_bytes(estimate.n_items)
-    workspace = weigh_items(estimate, &weights, workspace)
+    workspace = weigh(&estimate.weights, estimate.scores, estimate.n_items, workspace)
     workspace = begin_estimate(estimator, estimate, workspace)
     if estimate.given == NULL:
-        prepare_sampler(&sampler, &estimate.draw, &weights, NULL, workspace)
-    if estimator.observe != NULL:
-        observing = observer(estimator)
-        run_over_query(&observing, estimate, &sampler, rows)
-        begin_pass(estimate)
-    run_over_query(estimator, estimate, &sampler, rows)
+        prepare_sampler(&sampler, &estimate.draw, &estimate.weights, NULL, workspace)
+    for passed in range(passes_of(estimator)):
+        estimate.observing = passed + 1 < passes_of(estimator)
+        if estimate.given == NULL:
+            draw_and_accumulate(estimator, estimate, &sampler, rows)
+        else:
+            accumulate_rows(estimator, estimate, estimate.given, estimate.draw.n_samples, estimate.length, rows)
     finish(estimator, estimate)
 
 
@@ -346,90 +318,58 @@ cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexce
 # A long query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef int accumulate_long(
-    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
+cdef struct LongQuery:
+    const Estimator *estimator
+    Estimate estimate
     int32_t *columns
-) except -1:
+
+
+cdef int accumulate_long(void *query_, int passed, const int32_t *rankings, intp_t n_rankings) except -1:
     """Accumulate a round of rankings, with a check for interrupts as often as a round should end."""
-    cdef intp_t cutoff = estimate.cutoff, i
+    cdef LongQuery *query = <LongQuery *>query_
+    cdef const Estimator *estimator = query.estimator
+    cdef Estimate *estimate = &query.estimate
+    cdef intp_t cutoff = estimate.cutoff, stride = cutoff if estimate.given == NULL else estimate.length, i
     cdef double ns_per_ranking = ns_per_sample(estimator, estimate.n_items, cutoff) + NS_PER_RANK_READ * cutoff
     cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
     if estimate.in_groups:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
+    estimate.observing = passed + 1 < passes_of(estimator)
     for i in range(0, n_rankings, rankings_per_check):
         with nogil:
             accumulate_rows(
-                estimator, estimate, rankings + i * stride, min(rankings_per_check, n_rankings - i), stride, columns)
+                estimator, estimate, rankings + i * stride, min(rankings_per_check, n_rankings - i), stride,
+                query.columns)
         raise_if_stopped()
     return 0
 
 
-cdef int draw_and_accumulate_long(
-    const Estimator *estimator, Estimate *estimate, LongDraw *drawing, int n_threads, Workspaces samplers,
-    int32_t *columns
-) except -1:
-    """Run rounds of drawing rows in parallel (or of reading given ones) and accumulating them in order."""
-    cdef intp_t n_items = estimate.n_items, block_length = block_size(n_items)
-    cdef intp_t n_blocks = number_of_blocks(&estimate.draw, n_items), blocks_per_round, n_rankings
-    drawing.stride = estimate.length if estimate.given != NULL else estimate.cutoff
-    drawing.ns_per_block = block_length * NS_PER_ITEM * n_items
-    if estimate.given == NULL:
-        drawing.ns_per_block = block_length * drawing.prepared.ns_per_ranking
-    # limited by the length of a round, and by a megabyte of rankings per thread
-    drawing.blocks_per_task = min(
-        parts_per_thread(drawing.ns_per_block, n_blocks, n_threads),
-        max(<intp_t>1, <intp_t>((1 << 20) // rankings_bytes(block_length, drawing.stride))))
-    blocks_per_round = drawing.blocks_per_task * n_threads
-    cdef Workspaces rankings = Workspaces(
-        1, 0 if estimate.given != NULL else rankings_bytes(block_length, drawing.stride) * blocks_per_round)
-    drawing.rankings = <int32_t *>rankings.of_thread(0)
-    for drawing.first_block in range(0, n_blocks, blocks_per_round):
-        drawing.last_block = min(drawing.first_block + blocks_per_round, n_blocks)
-        n_rankings = (
-            min(drawing.last_block * block_length, estimate.draw.n_samples) - drawing.first_block * block_length)
-        if estimate.given != NULL:
-            accumulate_long(
-                estimator, estimate, estimate.given + drawing.first_block * block_length * drawing.stride, n_rankings,
-                drawing.stride, columns)
-        else:
-            draw_round(drawing, n_threads, samplers)
-            accumulate_long(estimator, estimate, drawing.rankings, n_rankings, drawing.stride, columns)
-    return 0
-
-
-cdef int estimate_long_query(const void *call_, intp_t query, int n_threads) except -1:
+cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """Estimate a query that outlasts a round: draw blocks in parallel, accumulate them in order, for the same bits."""
     cdef const Call *call = <const Call *>call_
-    cdef const Estimator *estimator = &call.estimator
-    cdef Estimate estimate = estimate_in(call, query)
+    cdef LongQuery query = LongQuery(&call.estimator, estimate_in(call, q), NULL)
+    cdef Estimate *estimate = &query.estimate
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
-    cdef Weights weights
-    cdef LongDraw drawing
-    cdef Estimator observing
-    cdef Workspaces totals = None, samplers = None, prepared, estimating = Workspaces(
-        1, group_bytes(n_items, cutoff) + weights_workspace(n_items)
-        + bytes_of(estimator.lay_out, n_items, cutoff))
-    cdef int32_t *columns = <int32_t *>estimating.of_thread(0)
-    cdef char *workspace
+    cdef size_t columns_bytes = group_bytes(n_items, cutoff)
+    cdef Workspaces totals = None, estimating = Workspaces(
+        1, columns_bytes + weights_workspace(n_items) + bytes_of(call.estimator.lay_out, n_items, cutoff))
+    cdef char *workspace = estimating.of_thread(0)
+    cdef int passed
+    query.columns = <int32_t *>workspace
     estimate.n_threads = n_threads
-    workspace = weigh_items(&estimate, &weights, estimating.of_thread(0) + group_bytes(n_items, cutoff))
+    workspace = weigh(&estimate.weights, estimate.scores, n_items, workspace + columns_bytes, n_threads)
     if estimate.draw.n_samples >= rankings_per_total(n_items):
         totals = Workspaces(1, totals_bytes(n_items))
         estimate.totals = <Sum *>totals.of_thread(0)
     estimate.stop.interrupted = signal_came
-    drawing.draw = &estimate.draw
-    drawing.weights = &weights
+    begin_estimate(&call.estimator, estimate, workspace)
     if estimate.given == NULL:
-        prepared = prepared_sampler(&estimate.draw, &weights)
-        samplers = thread_samplers(prepared, n_threads)
-        drawing.prepared = sampler_in(prepared)
-    begin_estimate(estimator, &estimate, workspace)
-    if estimator.observe != NULL:
-        observing = observer(estimator)
-        draw_and_accumulate_long(&observing, &estimate, &drawing, n_threads, samplers, columns)
-        begin_pass(&estimate)
-    draw_and_accumulate_long(estimator, &estimate, &drawing, n_threads, samplers, columns)
-    finish(estimator, &estimate)
+        draw_long(
+            &estimate.draw, &estimate.weights, n_threads, NULL, accumulate_long, &query, passes_of(&call.estimator))
+    else:
+        for passed in range(passes_of(&call.estimator)):
+            accumulate_long(&query, passed, estimate.given, estimate.draw.n_samples)
+    finish(&call.estimator, estimate)
     return 0
 
 
@@ -495,9 +435,8 @@ cdef int estimate_long_query_of_noise(const void *call_, intp_t query, int n_thr
 cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef double ns_per_ranking = 100.0 + NS_PER_ITEM * n_items
-    cdef int passes = 1 if call.estimator.observe == NULL else 2
     ns_per_ranking += ns_per_sample(&call.estimator, n_items, min(call.queries.n_ranks, n_items))
-    return 100.0 + call.draw.n_samples * passes * ns_per_ranking
+    return 100.0 + call.draw.n_samples * passes_of(&call.estimator) * ns_per_ranking
 
 
 cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:
@@ -559,8 +498,7 @@ def estimate(
         n_samples = given.shape[1]
         call.given = <const int32_t *>data_of(given)
         call.length = given.shape[2]
-    call.draw.n_samples = checked_count(
-        n_samples, "n_samples", 2 if call.estimator.result == MEAN_OF_OTHERS else 1)
+    call.draw.n_samples = checked_count(n_samples, "n_samples", passes_of(&call.estimator))  # 2 have a mean of others
     if with_hessian:
         outputs = (None, None) if out is None else validation.output_pair(out, (n_results,))
     else:

@@ -4,7 +4,7 @@ from plrank_fast._core.random.stream cimport block_size, plr_stream
 from plrank_fast._core.ranking.weights cimport Weights, weight_octaves
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport parallel_loop
-from plrank_fast._core.runtime.threads cimport Workspaces, cancellation
+from plrank_fast._core.runtime.threads cimport cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
 
 cdef extern from "sampling/groups/group_samplers.h" nogil:
@@ -90,19 +90,9 @@ cdef void draw_query(
     const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil
 
-cdef struct LongDraw:
-    # a round of drawing for one long query
-    const Draw *draw
-    const Weights *weights
-    Sampler *prepared            # that of the calling thread; others have the same method
-    intp_t first_block
-    intp_t last_block
-    intp_t blocks_per_task
-    double ns_per_block          # estimated
-    int32_t *rankings            # OUT, rows of ``stride`` items from the first block on
-    intp_t stride
+# Use the rankings of a round, rows of ``draw.cutoff`` ranks; so many passes over all rankings have ended.
+ctypedef int (*round_function)(void *user, int passed, const int32_t *rankings, intp_t n_rankings) except -1
 
-cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights)
-cdef Sampler *sampler_in(Workspaces prepared) noexcept nogil
-cdef Workspaces thread_samplers(Workspaces prepared, int n_threads)
-cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces samplers) except -1
+cdef int draw_long(
+    const Draw *draw, const Weights *weights, int n_threads, int32_t *rankings, round_function use, void *user,
+    int n_passes) except -1

@@ -409,6 +409,13 @@ cdef struct ThreadSampler:
     cancellation stop
     Sampler sampler
 
+cdef struct Round:
+    const Draw *draw
+    const Weights *weights
+    Sampler *prepared            # that of the calling thread; others have the same method
+    intp_t first_block, last_block, blocks_per_task
+    int32_t *rankings            # OUT, rows from the first block on
+
 
 cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights):
     """Return the workspace with the sampler of the calling thread."""
@@ -421,10 +428,6 @@ cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights):
     own.stop = cancellation_of(0, NULL)
     begin_sampler(&own.sampler, weights, &own.stop, workspace.of_thread(0) + aligned(sizeof(ThreadSampler)))
     return workspace
-
-
-cdef Sampler *sampler_in(Workspaces prepared) noexcept nogil:
-    return &(<ThreadSampler *>prepared.of_thread(0)).sampler
 
 
 cdef Workspaces thread_samplers(Workspaces prepared, int n_threads):
@@ -446,7 +449,7 @@ cdef Workspaces thread_samplers(Workspaces prepared, int n_threads):
     return workspaces
 
 
-cdef Sampler *sampler_of_thread(const LongDraw *drawing, char *workspace) noexcept nogil:
+cdef Sampler *sampler_of_thread(const Round *drawing, char *workspace) noexcept nogil:
     """Return the sampler in a thread's workspace, which the first use prepares."""
     cdef ThreadSampler *own = <ThreadSampler *>workspace
     cdef Sampler *sampler = &own.sampler
@@ -468,20 +471,47 @@ cdef Sampler *sampler_of_thread(const LongDraw *drawing, char *workspace) noexce
 
 
 cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept nogil:
-    cdef const LongDraw *drawing = <const LongDraw *>drawing_
-    cdef intp_t first = task * drawing.blocks_per_task
+    cdef const Round *drawing = <const Round *>drawing_
+    cdef intp_t first = task * drawing.blocks_per_task, cutoff = drawing.draw.cutoff
     draw_row_blocks(
         sampler_of_thread(drawing, workspace), drawing.draw,
         drawing.first_block + first, min(drawing.first_block + first + drawing.blocks_per_task, drawing.last_block),
-        drawing.rankings + first * block_size(drawing.weights.n_items) * drawing.stride, drawing.stride)
+        drawing.rankings + first * block_size(drawing.weights.n_items) * cutoff, cutoff)
 
 
-cdef int draw_round(const LongDraw *drawing, int n_threads, Workspaces samplers) except -1:
-    """Draw blocks [first_block, last_block) of one long query into rows, ``blocks_per_task`` to a task."""
-    cdef intp_t n_blocks = drawing.last_block - drawing.first_block
-    return run_tasks(
-        draw_task, drawing, (n_blocks + drawing.blocks_per_task - 1) // drawing.blocks_per_task,
-        drawing.blocks_per_task * drawing.ns_per_block, n_threads, samplers)
+cdef int draw_long(
+    const Draw *draw, const Weights *weights, int n_threads, int32_t *rankings, round_function use, void *user,
+    int n_passes
+) except -1:
+    """Draw a query that outlasts a round: tasks are ranges of its blocks, and each round gives every thread one.
+
+    All rankings go to ``rankings``. If that is NULL, each round has the same memory, and ``use`` is called at its end.
+    """
+    cdef intp_t block_length = block_size(weights.n_items), n_blocks = number_of_blocks(draw, weights.n_items)
+    cdef intp_t block_items = block_length * draw.cutoff, n_tasks
+    cdef int passed
+    cdef Workspaces prepared = prepared_sampler(draw, weights), memory = None
+    cdef Workspaces samplers = thread_samplers(prepared, n_threads)
+    cdef Round drawing = Round(draw, weights, &(<ThreadSampler *>prepared.of_thread(0)).sampler, 0, 0, 0, rankings)
+    cdef double ns_per_block = block_length * drawing.prepared.ns_per_ranking
+    drawing.blocks_per_task = parts_per_thread(ns_per_block, n_blocks, n_threads)
+    if rankings == NULL:  # at most a megabyte for each thread
+        drawing.blocks_per_task = min(
+            drawing.blocks_per_task, max(<intp_t>1, <intp_t>((1 << 20) // (block_items * sizeof(int32_t)))))
+        memory = Workspaces(1, drawing.blocks_per_task * n_threads * block_items * sizeof(int32_t))
+        drawing.rankings = <int32_t *>memory.of_thread(0)
+    for passed in range(n_passes):
+        for drawing.first_block in range(0, n_blocks, drawing.blocks_per_task * n_threads):
+            drawing.last_block = min(drawing.first_block + drawing.blocks_per_task * n_threads, n_blocks)
+            n_tasks = (
+                drawing.last_block - drawing.first_block + drawing.blocks_per_task - 1) // drawing.blocks_per_task
+            if rankings != NULL:
+                drawing.rankings = rankings + drawing.first_block * block_items
+            run_tasks(draw_task, &drawing, n_tasks, drawing.blocks_per_task * ns_per_block, n_threads, samplers)
+            if use != NULL:
+                use(user, passed, drawing.rankings,
+                    min(drawing.last_block * block_length, draw.n_samples) - drawing.first_block * block_length)
+    return 0
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -517,32 +547,15 @@ cdef void draw_in_batch(const void *call_, intp_t q, char *workspace) noexcept n
 
 
 cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
-    """Draw a query that outlasts a round: tasks are ranges of its blocks, and each round gives every thread one."""
     cdef const Call *call = <const Call *>call_
     cdef Query query = query_at(&call.queries, q)
     cdef Draw draw = draw_of(&call.draw, q, call.draw.cutoff)
-    cdef intp_t n_items = query.n_items, block_length = block_size(n_items)
-    cdef intp_t n_blocks = number_of_blocks(&draw, n_items), first
     # the block that is freed last is the first that the next call takes
-    cdef Workspaces samplers, prepared, shared = Workspaces(1, weights_workspace(n_items))
+    cdef Workspaces shared = Workspaces(1, weights_workspace(query.n_items))
     cdef Weights weights
-    cdef LongDraw drawing
-    pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, n_items)
-    weigh(&weights, query.scores, n_items, shared.of_thread(0), n_threads)
-    prepared = prepared_sampler(&draw, &weights)
-    samplers = thread_samplers(prepared, n_threads)
-    drawing.draw = &draw
-    drawing.weights = &weights
-    drawing.prepared = sampler_in(prepared)
-    drawing.stride = draw.cutoff
-    drawing.ns_per_block = block_length * drawing.prepared.ns_per_ranking
-    drawing.blocks_per_task = parts_per_thread(drawing.ns_per_block, n_blocks, n_threads)
-    for first in range(0, n_blocks, drawing.blocks_per_task * n_threads):
-        drawing.first_block = first
-        drawing.last_block = min(first + drawing.blocks_per_task * n_threads, n_blocks)
-        drawing.rankings = rankings_of(call, q) + first * block_length * draw.cutoff
-        draw_round(&drawing, n_threads, samplers)
-    return 0
+    pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, query.n_items)
+    weigh(&weights, query.scores, query.n_items, shared.of_thread(0), n_threads)
+    return draw_long(&draw, &weights, n_threads, rankings_of(call, q), NULL, NULL, 1)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
