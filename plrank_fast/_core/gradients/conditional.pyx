@@ -13,13 +13,10 @@ The estimator is unbiased for any rank weights and takes O(D K) per ranking, in 
 (``kernels/gradients/conditional.c``). The Hessian diagonal is the derivative of F A under the sum and comes with it.
 """
 
-from libc.math cimport NAN
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport (
-    Estimate, Estimator, is_stopped, new_estimator,
-)
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, is_stopped, new_estimator
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
@@ -37,11 +34,11 @@ from plrank_fast._core.runtime.threads cimport cancellation, cancellation_of
 cdef extern from "gradients/conditional.h" nogil:
     ctypedef struct conditional_ranking:
         size_t cutoff
-        const double *sums
-        const double *inverse_sums
-        const double *gains
-        const double *means
-        const double *drops
+        double *sums
+        double *inverse_sums
+        double *gains
+        double *means
+        double *drops
         cancellation *stop
     ctypedef struct conditional_series:
         pass
@@ -55,8 +52,8 @@ cdef extern from "gradients/conditional.h" nogil:
             const conditional_ranking *ranking, const conditional_series *series, const double *weights,
             const double *relevance, size_t n, double *gradient, double *hessian) noexcept nogil
         void (*placed)(
-            const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first, size_t n,
-            double *gradient, double *hessian) noexcept nogil
+            const conditional_ranking *ranking, const double *weights, const double *relevance, double *gradient,
+            double *hessian) noexcept nogil
         conditional_sums (*sum)(const double *weights, const double *relevance, size_t n) noexcept nogil
     const conditional_kernels *conditional_kernels_at(int level)
 
@@ -70,16 +67,12 @@ cdef struct Conditional:
     # the state of one query; arrays over items or ranks are padded to whole vectors
     bint wide                    # weights exceed the range of a double: each rank has its own unit, in ``remaining``
     Remaining remaining
+    intp_t *rank                 # that of each item where it is wide; the cutoff of those that are not placed
     double *weights              # those of the estimate, changed while a ranking is processed
-    double *item_gradient        # that of one ranking, where it is wide
-    double *item_hessian
     conditional_sums *of_ranges  # sums over the unplaced items of each range
+    conditional_ranking ranking
     conditional_series series
-    double *sums
-    double *inverse_sums
-    double *gains
-    double *means
-    double *drops
+    bint by_series               # whether unplaced items are interpolated
     double *placed_weights
     double *placed_relevance
     double *placed_gradient
@@ -90,20 +83,17 @@ cdef struct Conditional:
 # Per item, if the weights exceed the range of a double: the recurrence of the kernel with a unit for every rank
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline void item_gradient_in_units(
-    const Estimate *estimate, const Conditional *state, intp_t d, intp_t rank, double *gradient, double *hessian
-) noexcept nogil:
-    """Compute the gradient of item d, placed at ``rank`` (the cutoff if it is not placed)."""
+cdef inline void add_item_in_units(Estimate *estimate, const Conditional *state, intp_t d) noexcept nogil:
+    """Add what one ranking gives to item d."""
     cdef const Remaining *remaining = &state.remaining
-    cdef double not_yet = 1.0, chances = 0.0, spread = 0.0, q, mean, share, weight, total
-    cdef double rho = estimate.relevance[d]
+    cdef const double *means = state.ranking.means
+    cdef double not_yet = 1.0, chances = 0.0, spread = 0.0, gradient = 0.0, hessian = 0.0
+    cdef double q, mean, share, weight, total, rho = estimate.relevance[d]
     cdef intp_t j, unit
-    gradient[0] = 0.0
-    hessian[0] = 0.0
     for j in range(estimate.cutoff):
-        if j < rank:
+        if j < state.rank[d]:
             q = weight_in_unit(remaining, d, remaining.unit_position[j]) / remaining.sums[j]
-            mean = state.means[j]
+            mean = means[j]
         else:
             unit = remaining.unit_position[j + 1]
             if unit == remaining.n_leading or remaining.position[d] < unit:
@@ -115,13 +105,16 @@ cdef inline void item_gradient_in_units(
             else:
                 weight = weight_in_unit(remaining, d, unit)
                 q = weight / (remaining.sums[j + 1] + weight)
-            mean = q * rho + (1.0 - q) * (state.means[j + 1] if unit < remaining.n_leading else 0.0)
+            mean = q * rho + (1.0 - q) * (means[j + 1] if unit < remaining.n_leading else 0.0)
         chances += q
-        share = state.drops[j] * not_yet * (rho - mean)
-        gradient[0] += share * chances
+        share = state.ranking.drops[j] * not_yet * (rho - mean)
+        gradient += share * chances
         spread += q - q * q
-        hessian[0] += share * (spread - chances * chances)
+        hessian += share * (spread - chances * chances)
         not_yet -= not_yet * q
+    estimate.gradient[d] += gradient
+    if estimate.hessian != NULL:
+        estimate.hessian[d] += hessian
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -131,15 +124,14 @@ cdef inline void item_gradient_in_units(
 cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef Conditional measured
     cdef Conditional *state = <Conditional *>take_state(layout, sizeof(Conditional), &measured)
-    cdef size_t items = n_items * sizeof(double), ranks = (cutoff + 1) * sizeof(double)
-    state.item_gradient = <double *>take(layout, items)
-    state.item_hessian = <double *>take(layout, items)
+    cdef size_t ranks = (cutoff + 1) * sizeof(double)
+    state.rank = <intp_t *>take(layout, n_items * sizeof(intp_t))
     state.of_ranges = <conditional_sums *>take(layout, number_of_ranges(n_items) * sizeof(conditional_sums))
-    state.sums = <double *>take(layout, ranks)
-    state.inverse_sums = <double *>take(layout, ranks)
-    state.gains = <double *>take(layout, ranks)
-    state.means = <double *>take(layout, ranks)
-    state.drops = <double *>take(layout, ranks)
+    state.ranking.sums = <double *>take(layout, ranks)
+    state.ranking.inverse_sums = <double *>take(layout, ranks)
+    state.ranking.gains = <double *>take(layout, ranks)
+    state.ranking.means = <double *>take(layout, ranks)
+    state.ranking.drops = <double *>take(layout, ranks)
     state.placed_weights = <double *>take(layout, ranks)
     state.placed_relevance = <double *>take(layout, ranks)
     state.placed_gradient = <double *>take(layout, ranks)
@@ -149,18 +141,22 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
 
 cdef void begin(Estimate *estimate) noexcept nogil:
     cdef Conditional *state = <Conditional *>estimate.state
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, k
+    cdef conditional_ranking *ranking = &state.ranking
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, d, k
     state.wide = not estimate.weights.representable
     state.weights = estimate.weights.relative
+    ranking.cutoff, ranking.stop = cutoff, &estimate.stop
     if state.wide:
         prepare_remaining(&state.remaining, estimate.scores, n_items, cutoff)
+        for d in range(n_items):
+            state.rank[d] = cutoff
     # the kernels read whole vectors of these nine contiguous arrays
-    memset(state.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>state.sums))
+    memset(ranking.sums, 0, <size_t>(<char *>state.placed_hessian - <char *>ranking.sums))
     memset(state.placed_hessian, 0, padded(cutoff + 1) * sizeof(double))
     for k in range(cutoff):
-        state.drops[k] = estimate.rank_weights[k]
+        ranking.drops[k] = estimate.rank_weights[k]
         if k + 1 < cutoff:
-            state.drops[k] -= estimate.rank_weights[k + 1]
+            ranking.drops[k] -= estimate.rank_weights[k + 1]
 
 
 cdef void sum_range(void *estimate_, intp_t start, intp_t stop) noexcept nogil:
@@ -177,6 +173,7 @@ cdef double sum_what_is_left(Estimate *estimate, Conditional *state, const int32
     """
     cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, k
     cdef conditional_sums *left = state.of_ranges
+    cdef conditional_ranking *sums = &state.ranking
     for k in range(cutoff):
         state.placed_weights[k] = state.weights[ranking[k]]
         state.placed_relevance[k] = estimate.relevance[ranking[k]]
@@ -192,58 +189,51 @@ cdef double sum_what_is_left(Estimate *estimate, Conditional *state, const int32
             left.heaviest = max(left.heaviest, left[k].heaviest)
         for k in range(cutoff):
             state.weights[ranking[k]] = state.placed_weights[k]
-    state.sums[cutoff] = left.weight
-    state.gains[cutoff] = left.gain
+    sums.sums[cutoff] = left.weight
+    sums.gains[cutoff] = left.gain
     for k in range(cutoff - 1, -1, -1):
         left.weight += state.placed_weights[k]
         left.gain += state.placed_weights[k] * state.placed_relevance[k]
-        state.sums[k] = left.weight
-        state.gains[k] = left.gain
-        state.inverse_sums[k] = 1.0 / left.weight
-        state.means[k] = left.gain * state.inverse_sums[k]
+        sums.sums[k] = left.weight
+        sums.gains[k] = left.gain
+        sums.inverse_sums[k] = 1.0 / left.weight
+        sums.means[k] = left.gain * sums.inverse_sums[k]
     return left.heaviest
 
 
 cdef void sum_what_is_left_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
     """Set means[j] = R_j / S_j, each sum in the unit of its rank. O(D + K)."""
     cdef Remaining *remaining = &state.remaining
+    cdef double *means = state.ranking.means
     cdef intp_t cutoff = estimate.cutoff, d, k, unit
     cdef double gain = 0.0
     analyse_ranking(remaining, ranking)
     unit = remaining.first_unplaced
-    state.means[cutoff] = 0.0
+    means[cutoff] = 0.0
     if unit < remaining.n_leading:
-        for k in range(cutoff):
-            state.item_gradient[ranking[k]] = NAN  # marks the placed ones
         for d in range(estimate.n_items):
-            if state.item_gradient[d] == state.item_gradient[d]:
+            if state.rank[d] == cutoff:
                 gain += weight_in_unit(remaining, d, unit) * estimate.relevance[d]
-        state.means[cutoff] = gain / remaining.sums[cutoff]
+        means[cutoff] = gain / remaining.sums[cutoff]
     for k in range(cutoff - 1, -1, -1):
         if remaining.unit_position[k + 1] < remaining.n_leading:
             gain *= unit_ratio(remaining, remaining.unit_position[k + 1], remaining.unit_position[k])
         gain += weight_in_unit(remaining, ranking[k], remaining.unit_position[k]) * estimate.relevance[ranking[k]]
-        state.means[k] = gain / remaining.sums[k]
+        means[k] = gain / remaining.sums[k]
 
 
-cdef struct Unplaced:
-    Estimate *estimate
-    conditional_ranking ranking
-    const conditional_series *series
-
-
-cdef void add_range(void *unplaced_, intp_t i, int thread) noexcept nogil:
+cdef void add_range(void *estimate_, intp_t i, int thread) noexcept nogil:
     """Add one ranking to the items of a range as if it placed none of them."""
-    cdef const Unplaced *unplaced = <const Unplaced *>unplaced_
-    cdef Estimate *estimate = unplaced.estimate
-    cdef conditional_ranking ranking = unplaced.ranking
+    cdef Estimate *estimate = <Estimate *>estimate_
+    cdef const Conditional *state = <const Conditional *>estimate.state
+    cdef conditional_ranking ranking = state.ranking
     cdef cancellation own = cancellation_of(thread, &estimate.stop)
     cdef intp_t start = i * ITEMS_PER_RANGE
     if thread > 0:
         ranking.stop = &own
     kernels.add_unplaced(
-        &ranking, unplaced.series, estimate.weights.relative + start, estimate.relevance + start,
-        min(ITEMS_PER_RANGE, estimate.n_items - start), estimate.gradient + start,
+        &ranking, &state.series if state.by_series else NULL, estimate.weights.relative + start,
+        estimate.relevance + start, min(ITEMS_PER_RANGE, estimate.n_items - start), estimate.gradient + start,
         estimate.hessian + start if estimate.hessian != NULL else NULL)
 
 
@@ -252,28 +242,22 @@ cdef void add_ranking(Estimate *estimate, Conditional *state, const int32_t *ran
     cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, n_ranges = number_of_ranges(n_items), k
     cdef double heaviest = sum_what_is_left(estimate, state, ranking), ns = n_items * min(20.0, 0.1 * cutoff)
     cdef bint with_hessian = estimate.hessian != NULL
-    cdef Unplaced unplaced
     cdef Loop loop
-    unplaced.estimate = estimate
-    unplaced.ranking = conditional_ranking(
-        cutoff, state.sums, state.inverse_sums, state.gains, state.means, state.drops, &estimate.stop)
-    unplaced.series = NULL
     kernels.placed(
-        &unplaced.ranking, state.placed_weights, state.placed_relevance, 0, cutoff, state.placed_gradient,
+        &state.ranking, state.placed_weights, state.placed_relevance, state.placed_gradient,
         state.placed_hessian if with_hessian else NULL)
     for k in range(cutoff):
         state.placed_gradient[k] += estimate.gradient[ranking[k]]
         if with_hessian:
             state.placed_hessian[k] += estimate.hessian[ranking[k]]
     if cutoff < n_items:
-        if n_items >= FEWEST_INTERPOLATED and cutoff >= FEWEST_RANKS_INTERPOLATED and heaviest > 0.0:
-            if kernels.interpolate(&unplaced.ranking, heaviest, with_hessian, &state.series):
-                unplaced.series = &state.series
+        state.by_series = (
+            n_items >= FEWEST_INTERPOLATED and cutoff >= FEWEST_RANKS_INTERPOLATED and heaviest > 0.0
+            and kernels.interpolate(&state.ranking, heaviest, with_hessian, &state.series))
         if n_ranges == 1:
-            add_range(&unplaced, 0, 0)
+            add_range(estimate, 0, 0)
         else:
-            loop = Loop(
-                add_range, &unplaced, 0, n_ranges, 1, estimate.n_threads, <uintptr_t>add_range, ns, 0.0)
+            loop = Loop(add_range, estimate, 0, n_ranges, 1, estimate.n_threads, <uintptr_t>add_range, ns, 0.0)
             run_loop(&loop, estimate.n_threads)
     for k in range(cutoff):
         estimate.gradient[ranking[k]] = state.placed_gradient[k]
@@ -281,37 +265,28 @@ cdef void add_ranking(Estimate *estimate, Conditional *state, const int32_t *ran
             estimate.hessian[ranking[k]] = state.placed_hessian[k]
 
 
-cdef void differentiate_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
-    """Compute item_gradient and item_hessian of one ranking, with a unit for every rank."""
+cdef void add_ranking_in_units(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
+    """Add one ranking to gradient and Hessian, with a unit for every rank."""
     cdef intp_t d, k
-    for d in range(estimate.n_items):
-        state.item_gradient[d] = 0.0
+    for k in range(estimate.cutoff):
+        state.rank[ranking[k]] = k
     sum_what_is_left_in_units(estimate, state, ranking)
     for d in range(estimate.n_items):
         if is_stopped(estimate, 10.0 * estimate.cutoff):
             return
-        item_gradient_in_units(
-            estimate, state, d, estimate.cutoff, &state.item_gradient[d], &state.item_hessian[d])
+        add_item_in_units(estimate, state, d)
     for k in range(estimate.cutoff):
-        if is_stopped(estimate, 10.0 * estimate.cutoff):
-            return
-        d = ranking[k]
-        item_gradient_in_units(estimate, state, d, k, &state.item_gradient[d], &state.item_hessian[d])
+        state.rank[ranking[k]] = estimate.cutoff
 
 
 cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil:
     cdef Conditional *state = <Conditional *>estimate.state
-    cdef intp_t i, d
+    cdef intp_t i
     for i in range(n_rankings):
-        if not state.wide:
+        if state.wide:
+            add_ranking_in_units(estimate, state, rankings + i * stride)
+        else:
             add_ranking(estimate, state, rankings + i * stride)
-            continue
-        differentiate_in_units(estimate, state, rankings + i * stride)
-        for d in range(estimate.n_items):
-            estimate.gradient[d] += state.item_gradient[d]
-        if estimate.hessian != NULL:
-            for d in range(estimate.n_items):
-                estimate.hessian[d] += state.item_hessian[d]
 
 
 cdef Estimator conditional_estimator() noexcept nogil:

@@ -215,14 +215,14 @@ PLR_INLINE void placed_items(const conditional_ranking *ranking, const double *w
         vec_store(hessian, s.hessian);
 }
 
-static void placed(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first,
-                   size_t n, double *gradient, double *hessian)
+static void placed(const conditional_ranking *ranking, const double *weights, const double *relevance, double *gradient,
+                   double *hessian)
 {
-    for (size_t i = 0; i < n && !stopped(ranking, 2.0); i += PLR_LANES) {
+    for (size_t k = 0; k < ranking->cutoff && !stopped(ranking, 2.0); k += PLR_LANES) {
         if (hessian)
-            placed_items(ranking, weights + i, relevance + i, first + i, gradient + i, hessian + i, 1);
+            placed_items(ranking, weights + k, relevance + k, k, gradient + k, hessian + k, 1);
         else
-            placed_items(ranking, weights + i, relevance + i, first + i, gradient + i, NULL, 0);
+            placed_items(ranking, weights + k, relevance + k, k, gradient + k, NULL, 0);
     }
 }
 

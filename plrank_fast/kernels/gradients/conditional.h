@@ -10,12 +10,12 @@
  * j places, j = 0..K; drop_j is the rank weight of place j minus that of place j + 1. */
 typedef struct {
     size_t cutoff;
-    const double *sums;         /* (K + 1,) S */
-    const double *inverse_sums; /* (K,) 1 / S */
-    const double *gains;        /* (K + 1,) R */
-    const double *means;        /* (K,) R / S */
-    const double *drops;        /* (K,) */
-    cancellation *stop;         /* checked now and then; once requested, the outputs are undefined */
+    double *sums;         /* (K + 1,) S */
+    double *inverse_sums; /* (K,) 1 / S */
+    double *gains;        /* (K + 1,) R */
+    double *means;        /* (K,) R / S */
+    double *drops;        /* (K,) */
+    cancellation *stop;   /* checked now and then; once requested, the outputs are undefined */
 } conditional_ranking;
 
 typedef struct {
@@ -39,10 +39,9 @@ typedef struct {
      * place them, by series unless that is NULL. */
     void (*add_unplaced)(const conditional_ranking *ranking, const conditional_series *series, const double *weights,
                          const double *relevance, size_t n, double *gradient, double *hessian);
-    /* Set those of the items placed at ranks first, first + 1, ...: weights[i] is that of the item at rank first +
-     * i. */
-    void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, size_t first,
-                   size_t n, double *gradient, double *hessian);
+    /* Set those of the items that it places: weights[k] is that of the item at rank k. */
+    void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, double *gradient,
+                   double *hessian);
     /* Return w and w rho summed over n items, and the largest w. */
     conditional_sums (*sum)(const double *weights, const double *relevance, size_t n);
 } conditional_kernels;
