@@ -27,87 +27,45 @@ def best_of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     )
 
 
-def gumbel_quadrature(scores, n_nodes):
-    """(weight, E) for every order of arrival and every node: the gaps between arrivals are exponential, of rate S_k."""
-    weights = np.exp(scores)
+def quadrature(scores, density, below, above, n_nodes):
+    """(weight, noise, ranking) for every order and node: u_1 over a wide range, each next one from below up to the
+    last, under this density of the noise, of which next to nothing is beyond the two distances from 0."""
     nodes, node_weights = np.polynomial.legendre.leggauss(n_nodes)
-    root = (1 + nodes) / 2  # exp(-gap) = root^3: smooth where the gap is long
-    nodes, node_weights = -3 * np.log(root), node_weights / 2 * 3 * root**2
-    grid = np.stack(np.meshgrid(*[nodes] * scores.size, indexing="ij"), axis=-1).reshape(-1, scores.size)
-    mass = np.prod(
-        np.stack(np.meshgrid(*[node_weights] * scores.size, indexing="ij"), axis=-1).reshape(-1, scores.size), axis=1
-    )
-    every = reference.all_rankings(scores.size)
-    for ranking, probability in zip(every, np.exp(reference.ranking_log_prob(scores, every)), strict=True):
-        left_over = np.cumsum(weights[ranking][::-1])[::-1]
-        arrivals = np.cumsum(grid / left_over, axis=1)
-        clocks = np.empty_like(arrivals)
-        clocks[:, ranking] = arrivals * weights[ranking]
-        yield probability * mass, clocks
-
-
-def normal_quadrature(scores, n_nodes):
-    """(weight, z, ranking) for every order and node: u_1 over a wide range, each next one from below up to the last."""
-    nodes, node_weights = np.polynomial.legendre.leggauss(n_nodes)
-    lowest, highest = scores.min() - 5.5, scores.max() + 5.5
+    lowest, highest = scores.min() - below, scores.max() + above
     for ranking in reference.all_rankings(scores.size):
         noisy, mass, top = [], np.ones(1), np.full(1, highest)
         for item in ranking:
             half = (top - lowest) / 2
             u = (lowest + half[:, np.newaxis] * (1 + nodes)).ravel()
-            mass = (mass[:, np.newaxis] * half[:, np.newaxis] * node_weights).ravel()
-            mass = mass * reference.normal_density(u - scores[item])
+            mass = (mass[:, np.newaxis] * half[:, np.newaxis] * node_weights).ravel() * density(u - scores[item])
             noisy = [np.repeat(before, n_nodes) for before in noisy] + [u]
             top = u
-        z = np.empty((mass.size, scores.size))
-        z[:, ranking] = np.stack(noisy, axis=1) - scores[ranking]
-        yield mass, z, ranking
+        noise = np.empty((mass.size, scores.size))
+        noise[:, ranking] = np.stack(noisy, axis=1) - scores[ranking]
+        yield mass, noise, ranking
 
 
-def expectation(estimator, cases, n_docs):
-    total = np.zeros(n_docs)
-    for mass, noise in cases:
-        for m, sample in zip(mass, noise, strict=True):
-            if m > 1e-11:
-                total += m * estimator(sample[np.newaxis])
-    return total
+@pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 48), (3, 32)])
+@pytest.mark.parametrize("noise", DENSITIES)
+def test_unbiased(noise, n_docs, n_nodes):
+    """No randomness: every order of the documents, with quadrature over their noise. The gradient is that of
+    Plackett-Luce, or the mean of the metric times normal noise, over the same quadrature.
 
-
-class TestUnbiased:
-    """No randomness: every order of the documents, with quadrature over their noise.
-
-    Mutants: the mask of the placed items reversed; ranks not moved up when an item is left out; only K and not
-    K + 1 best; the last drop without theta_{K+1} = 0; sigma left out of the density.
+    Mutants: the mask of the placed items reversed; ranks not moved up when an item is left out; only K and not K + 1
+    best; the last drop without theta_{K+1} = 0; sigma left out of the density.
     """
-
-    @pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 40), (3, 14)])
-    def test_gumbel_is_the_exact_gradient(self, n_docs, n_nodes):
-        for cutoff in range(1, n_docs + 2):
-            scores, relevance, rank_weights = signed(n_docs, cutoff, 1, 0.7)
-            exact = reference.exact_gradient(scores, relevance, rank_weights)
-            cases = list(gumbel_quadrature(scores, n_nodes))
-            got = expectation(
-                lambda e, f=scores, r=relevance, t=rank_weights: of_given_noise("gumbel", 1.0, f, r, t, e),
-                cases, n_docs,
-            )  # fmt: skip
-            np.testing.assert_allclose(got, exact, rtol=0, atol=3e-5 if n_docs == 3 else 1e-8)
-
-    @pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 48), (3, 32)])
-    def test_normal(self, n_docs, n_nodes):
-        """The derivative of the expected metric, as the mean of metric times (u - f) over the same quadrature."""
-        sigma = 0.8
-        for cutoff in (1, n_docs):
-            scores, relevance, rank_weights = signed(n_docs, cutoff, 1)
-            cases = list(normal_quadrature(scores / sigma, n_nodes))
-            exact = sum(
-                (mass * reference.metric(relevance, rank_weights, ranking[np.newaxis])) @ z / sigma
-                for mass, z, ranking in cases
-            )
-            got = expectation(
-                lambda z, f=scores, r=relevance, t=rank_weights: of_given_noise("normal", sigma, f, r, t, z),
-                [(mass, z) for mass, z, _ in cases], n_docs,
-            )  # fmt: skip
-            np.testing.assert_allclose(got, exact, rtol=0, atol=1e-5)
+    sigma, ends = 0.8, {"gumbel": (2.8, 14.0), "normal": (5.5, 5.5)}[noise]
+    for cutoff in range(1, n_docs + 2):
+        scores, relevance, rank_weights = signed(n_docs, cutoff, 1)
+        expected, got = np.zeros((2, n_docs))
+        for mass, z, ranking in quadrature(scores / sigma, DENSITIES[noise], *ends, n_nodes):
+            expected += reference.metric(relevance, rank_weights, ranking[np.newaxis]) * (mass @ z) / sigma
+            for m, one in zip(mass, np.exp(-z) if noise == "gumbel" else z, strict=True):
+                if m > 1e-11:
+                    got += m * of_given_noise(noise, sigma, scores, relevance, rank_weights, one[np.newaxis])
+        if noise == "gumbel":
+            expected = reference.exact_gradient(scores / sigma, relevance, rank_weights) / sigma
+        np.testing.assert_allclose(got, expected, rtol=0, atol=3e-5)
 
 
 @pytest.mark.parametrize("noise", DENSITIES)
