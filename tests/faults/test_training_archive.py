@@ -17,17 +17,20 @@ HEADER = {"epoch": 3, "text": "naïve", "share": 0.1 + 0.2}
 ARRAYS = {"network/0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "optimizer/0/step": np.array(7.5)}
 
 
-def test_round_trip(tmp_path):
-    """Mutants: 0-d arrays flattened; floats rounded."""
-    path = tmp_path / "file"
-    write_archive(path, "checkpoint", HEADER, ARRAYS)
-    header, arrays = read_archive(path, "checkpoint")
+def test_round_trip_in_both_byte_orders(tmp_path):
+    """Files are little-endian and arrays those of the machine. Mutants: 0-d arrays flattened; floats rounded; arrays
+    kept as they are in writing, or in reading."""
+    others = {name: array.astype(array.dtype.newbyteorder("S")) for name, array in ARRAYS.items()}
+    for name, given in {"these": ARRAYS, "others": others}.items():
+        write_archive(tmp_path / name, "checkpoint", HEADER, given)
+    assert (tmp_path / "these").read_bytes() == (tmp_path / "others").read_bytes()
+    header, arrays = read_archive(tmp_path / "others", "checkpoint")
     assert header == HEADER
     assert arrays.keys() == ARRAYS.keys()
     for name, array in arrays.items():
-        assert array.dtype == ARRAYS[name].dtype
+        assert array.dtype.isnative
         np.testing.assert_array_equal(array, ARRAYS[name], strict=True)
-    assert os.listdir(tmp_path) == ["file"]
+    assert sorted(os.listdir(tmp_path)) == ["others", "these"]
 
 
 def test_equal_contents_give_equal_bytes(tmp_path, monkeypatch):
@@ -36,17 +39,6 @@ def test_equal_contents_give_equal_bytes(tmp_path, monkeypatch):
     monkeypatch.setattr(time, "time", lambda: 3e9)
     write_archive(tmp_path / "b", "model", dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items())))
     assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
-
-
-def test_both_byte_orders(tmp_path):
-    """Files are little-endian and arrays those of the machine. Mutants: kept as they are in writing, or in reading."""
-    others = {name: array.astype(array.dtype.newbyteorder("S")) for name, array in ARRAYS.items()}
-    for name, arrays in {"these": ARRAYS, "others": others}.items():
-        write_archive(tmp_path / name, "model", HEADER, arrays)
-    assert (tmp_path / "these").read_bytes() == (tmp_path / "others").read_bytes()
-    for name, array in read_archive(tmp_path / "others", "model")[1].items():
-        np.testing.assert_array_equal(array, ARRAYS[name])
-        assert array.dtype.isnative
 
 
 def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
