@@ -119,9 +119,8 @@ def policy_gradient(
     validation.goes_with(importance_weights, "importance_weights", rewards is not None, "rewards")
     validation.goes_with(cutoff, "cutoff", reward is not None, "reward")
     if rewards is None and reward is None:
-        if relevance is None or rank_weights is None:
-            name = "relevance" if relevance is None else "rank_weights"
-            validation.given(None, name, ", or rewards or reward")
+        validation.given(relevance, "relevance", ", or rewards or reward")
+        validation.given(rank_weights, "rank_weights", ", or rewards or reward")
         return _sampled.estimate(
             "policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
             rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
@@ -219,31 +218,22 @@ def drawn_blocks(
     n_threads: int | None,
     first_query: int,
 ) -> Iterator[tuple[RankingArray, FloatArray]]:
-    """Check all arguments, then return an iterator over blocks of rankings, (n_queries, n, K), and their rewards."""
+    """Generate blocks of rankings, (n_queries, n, K), and their rewards; the first has checked all arguments."""
     batch = offsets is not None
     scores_ = validation.real_array(scores, "scores")
     offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
-    n_queries, longest = offsets_.size - 1, validation.longest_list(offsets_)
-    ranks = validation.ranks_that_count(cutoff, longest)
-    validation.choice(sampler, "sampler", validation.Sampler)
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
-    validation.threads(n_threads)
-    validation.count(first_query, "first_query", 0)
-    key = validation.DrawnKey(validation.check_random_state(rng))
-
-    def blocks() -> Iterator[tuple[RankingArray, FloatArray]]:
-        for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
-            shape = n_queries, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
-            rankings = sample_rankings(
-                scores_, shape[1], ranks, offsets=offsets_, sampler=sampler,
-                rng=np.random.SeedSequence(key.key.tolist(), spawn_key=(block,)) if block else key,
-                n_threads=n_threads, first_query=first_query,
-            )  # fmt: skip
-            given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
-            rewards = reward(given_away)  # small ones in one block may be large in the next
-            yield rankings, validation.like_rankings(rewards, "reward(rankings)", shape, batch, may_be_small=True)
-
-    return blocks()
+    key = validation.DrawnKey(rng)
+    for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
+        shape = offsets_.size - 1, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
+        rankings = sample_rankings(
+            scores_, shape[1], cutoff, offsets=offsets_, sampler=sampler,
+            rng=np.random.SeedSequence(key.key.tolist(), spawn_key=(block,)) if block else key,
+            n_threads=n_threads, first_query=first_query,
+        )  # fmt: skip
+        given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
+        rewards = reward(given_away)  # small ones in one block may be large in the next
+        yield rankings, validation.like_rankings(rewards, "reward(rankings)", shape, batch, may_be_small=True)
 
 
 @validation.hinted
