@@ -121,7 +121,9 @@ class TrainingConfig:
         check_metric(self.metric, method=estimator, max_label=checked_scale(self.max_label))
         if self.metric != "ndcg" and self.objective != "query":
             raise ValueError(f"objective must be 'query' with metric={self.metric!r}, got {self.objective!r}")
-        if self.samples not in ("dynamic", "sigir22"):
+        if isinstance(self.samples, str):
+            choice(self.samples, "samples", ("dynamic", "sigir22"))
+        else:
             count(self.samples, "samples", 1)
         if self.empty != DROP:
             real(self.empty, "empty")

@@ -11,8 +11,6 @@ import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast.named_metrics import LabelledMetric, labelled_metric
 
-METRICS = ("ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_dataset")
-
 Metrics = dict[str, float]
 
 
