@@ -74,7 +74,9 @@ def call(name, arguments, sizes):
     n_bytes = C[f"{name}_workspace"](*sizes)
     assert n_bytes >= 0
     memory, where = guarded(n_bytes, 3)
-    memory[GUARD + 3 : GUARD + 3 + n_bytes] = (0, 1, 0xA5)[n_bytes // 64 % 3]
+    if word := n_bytes // 64 % 3:  # of 64 bits, or what `guarded` has left there
+        memory[GUARD + 3 : GUARD + 3 + n_bytes] = 0
+        memory[GUARD + 3 : GUARD + 3 + n_bytes][-where % 8 :: 8] = word
     moved = [at_the_end(a) if isinstance(a, np.ndarray) else a for a in arguments]
     passed = [address(argument) if isinstance(argument, np.ndarray) else argument for argument in moved]
     status = C[name](*passed, where, n_bytes)
