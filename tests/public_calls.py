@@ -68,6 +68,8 @@ CASES = {
         {**GIVEN, "cutoff": None, "relevance": None, "rank_weights": None, "baseline": True,
          "rewards": of_each_ranking(np.cos(np.arange(N_SAMPLES))),
          "importance_weights": of_each_ranking(np.exp(np.sin(np.arange(N_SAMPLES))))},
+        {**DRAWN, "relevance": None, "rank_weights": None, "baseline": True,
+         "reward": lambda values: lambda rankings: (rankings % 3 == 0).sum(axis=-1) ** 2},
     ],
     plr.placement_policy_gradient: [DRAWN, {**DRAWN, "baseline": True}, {**GIVEN, "baseline": True}],
     plr.stochastic_rank: [DRAWN, {**DRAWN, "noise": "normal", "sigma": 0.5}],

@@ -10,6 +10,7 @@ import pandas
 import pytest
 
 import plrank_fast as plr
+from plrank_fast.boosting import RankingMetric
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.train import Settings
 from plrank_fast.validation import LossName
@@ -62,12 +63,8 @@ def test_model(tmp_path):
     scores = model.predict(DATA.features, offsets=DATA.offsets)
     held_out = DATA[ROWS]
     of_held_out = model.predict(held_out.features, offsets=held_out.offsets)
-    expected = plr.expected_metric(
-        of_held_out, plr.gains(held_out.labels), plr.dcg_weights(10), offsets=held_out.offsets
-    )
-    ideal = plr.ideal_dcg(plr.gains(held_out.labels), plr.dcg_weights(10), offsets=held_out.offsets)
-    shares = np.divide(expected, ideal, out=np.zeros_like(ideal), where=ideal > 0)
-    assert shares.mean() == pytest.approx(model.history[model.epoch]["expected_ndcg_query"], rel=1e-5)
+    expected = RankingMetric(expected=True).evaluate(of_held_out, held_out.labels, held_out.offsets)
+    assert expected == pytest.approx(model.history[model.epoch]["expected_ndcg_query"], rel=1e-5)
     drawn = model.sample_rankings(DATA.features, 3, 5, offsets=DATA.offsets, rng=0)
     assert np.array_equal(drawn, plr.sample_rankings(scores, 3, 5, offsets=DATA.offsets, rng=0))
     normalized = plr.data.normalize_queries(DATA).features
@@ -108,22 +105,17 @@ def test_interrupt_returns_the_best(monkeypatch):
     assert len(model.history) == 3
 
 
+NARROW, NO_LABELS = plr.data.generate("yahoo", 4, n_features=5), pandas.DataFrame({"qid": [1]})
+
+
 @pytest.mark.parametrize(
     ("call", "error", "message"),
     [
         (lambda: train([[1.0]]), TypeError, "data must be a RankingData, a data frame, or a tuple .*, got list"),
         (lambda: train(DATA[:1]), ValueError, "data must have two queries or more without validation, got 1"),
-        (
-            lambda: train(DATA, plr.data.generate("yahoo", 4, n_features=5)),
-            ValueError,
-            "must have the 6 features .* got 5",
-        ),
+        (lambda: train(DATA, NARROW), ValueError, "must have the 6 features .* got 5"),
         (lambda: train(DATA, patience=0), ValueError, "patience must be at least 1, got 0"),
-        (
-            lambda: train(pandas.DataFrame({"qid": [1]})),
-            ValueError,
-            r"must have the columns \['label'\], got \['qid'\]",
-        ),
+        (lambda: train(NO_LABELS), ValueError, r"must have the columns \['label'\], got \['qid'\]"),
         (lambda: train(DATA, hidden=(0,)), ValueError, "hidden must be at least 1, got 0"),
         (lambda: train(DATA, hidden=32), TypeError, "hidden must be a tuple of integers, got 32"),
         (lambda: train(DATA, k=5), TypeError, r"^train\(\) got an unexpected keyword argument 'k': pass cutoff=k$"),
@@ -143,7 +135,6 @@ def test_metrics_by_their_names(metric, monkeypatch):
 
     Mutants: NDCG for the metric in either; documents of other queries; the highest label of the batch.
     """
-    from plrank_fast.boosting import RankingMetric
     from plrank_fast.torch import plackett_luce_loss, torch
     from plrank_fast.training import trainer
 

@@ -18,12 +18,7 @@ def brute_force(exposure, merit, kind):
 
 
 def enumerated_exposure(scores, rank_weights):
-    rankings = reference.all_rankings(scores.size)
-    probabilities = np.exp(reference.ranking_log_prob(scores, rankings))
-    weights = np.pad(rank_weights, (0, max(0, scores.size - rank_weights.size)))[: scores.size]
-    exposure = np.zeros(scores.size)
-    np.add.at(exposure, rankings, probabilities[:, np.newaxis] * weights)
-    return exposure
+    return reference.exact_by_enumeration(scores, scores, rank_weights)[3] @ rank_weights[: scores.size]
 
 
 class TestExposure:

@@ -131,21 +131,6 @@ class TestRewardFunction:
         given = plr.policy_gradient(scores, rankings=rankings, rewards=worth(rankings), baseline=baseline)
         np.testing.assert_allclose(drawn, given, rtol=0, atol=1e-13)
 
-    def test_batch_and_threads(self, on_team):
-        offsets = np.array([0, 0, 5, 6, 40])
-        scores, *_ = signed(40, 1)
-
-        def reward(rankings):
-            return (rankings % 3 == 0).sum(axis=-1) ** 2
-
-        arguments = {"reward": reward, "n_samples": 300, "cutoff": 4, "rng": 5, "baseline": True}
-        whole = plr.policy_gradient(scores, offsets=offsets, **arguments)
-        for n_threads in (1, 3):
-            again = on_team(n_threads, plr.policy_gradient, scores, offsets=offsets, **arguments)
-            np.testing.assert_array_equal(whole, again)
-        part = slice(6, 40)
-        np.testing.assert_array_equal(whole[part], plr.policy_gradient(scores[part], first_query=3, **arguments))
-
 
 SCORES = np.array([0.0, 1.0, 2.0])
 LOG = {"rankings": [[0, 1, 2], [2, 0, 1]], "rewards": [1.0, 0.0]}

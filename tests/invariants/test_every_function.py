@@ -13,7 +13,7 @@ RELEVANCE = 2.0 * RNG.normal(size=N_DOCS)
 WEIGHTS = RNG.normal(size=7)
 LABELS = RNG.permutation(N_DOCS) / (N_DOCS - 1.0)  # no ties, which are broken by position
 GRADIENTS = [name for name in BATCHES if name.startswith(("pl_rank", "policy", "placement", "stochastic"))]
-GRADIENTS = [name for name in GRADIENTS if not name.endswith("importance_weights")]  # whose rewards are given
+GRADIENTS = [name for name in GRADIENTS if "reward" not in name]  # those are given
 OUT = [name for name, call in BATCHES.items() if "out" in call.parameters]
 
 
