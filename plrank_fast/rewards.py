@@ -181,20 +181,16 @@ def expected_reward(
         scores, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
         first_query=first_query,
     )  # fmt: skip
-    n_seen, value, squares = 0, np.zeros(0), np.zeros(0)
-    error = largest = np.zeros(1)
+    n_seen, value, first = 0, np.zeros(0), np.zeros((1, 1))
+    total = squares = error = largest = np.zeros(1)
     for _, rewards in blocks:
         largest = np.maximum(largest, np.abs(rewards).max(axis=1))
-        n_block, mean = rewards.shape[1], rewards.mean(axis=1)
-        spread = ((rewards - mean[:, np.newaxis]) ** 2).sum(axis=1)
-        if n_seen == 0:
-            value, squares = mean, spread
-        else:  # combine means and squares of two parts
-            change = mean - value
-            squares = squares + spread + change**2 * (n_seen * n_block / (n_seen + n_block))
-            value = value + change * (n_block / (n_seen + n_block))
-        n_seen += n_block
-        error = np.sqrt(squares / (max(n_seen - 1, 1) * n_seen))
+        first = rewards.mean(axis=1, keepdims=True) if n_seen == 0 else first
+        above = rewards - first  # the squares of these lose no digits
+        n_seen += rewards.shape[1]
+        total, squares = total + above.sum(axis=1), squares + (above**2).sum(axis=1)
+        value = first[:, 0] + total / n_seen
+        error = np.sqrt(np.maximum(squares - total**2 / n_seen, 0.0) / (max(n_seen - 1, 1) * n_seen))
         if rtol is not None and n_seen >= RANKINGS_PER_CALL and (error <= rtol * np.abs(value)).all():
             break
     validation.within_limits(largest[:, np.newaxis], "reward(rankings)")

@@ -55,11 +55,8 @@ def given_rankings(
     if fault:
         item = array[query, sample, rank]
         where = f"(query {query}, sample {sample}, rank {rank})" if batch else f"(sample {sample}, rank {rank})"
-        of_faults = {
-            _rankings.DUPLICATE: "not repeat an item",
-            _rankings.AFTER_THE_END: "not go on after -1, which ends them",
-        }
-        must = of_faults.get(fault, f"hold items 0 to {offsets[query + 1] - offsets[query] - 1}")
+        no_item = f"hold items 0 to {offsets[query + 1] - offsets[query] - 1}"
+        must = (no_item, "not repeat an item", "not go on after -1, which ends them")[fault - 1]
         raise ValueError(f"rankings must {must}, got {item} at {where}")
     return checked
 

@@ -8,11 +8,6 @@ from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of, read_only
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
-# faults of an entry
-OUT_OF_RANGE = 1
-DUPLICATE = 2
-AFTER_THE_END = 3
-
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
@@ -22,10 +17,11 @@ cdef int fault_in_query(
     const int32_t *rankings, intp_t n_rankings, intp_t length, intp_t used, intp_t n_items, bint prefixes,
     int64_t *last_seen, int64_t *where
 ) noexcept nogil:
-    """Find the first entry in the first ``used`` ranks that is no item of the query, or a repeated one; 0 if none.
+    """Find the first entry in the first ``used`` ranks that is no item of the query, or a repeated one.
 
-    With ``prefixes``, a ranking may end earlier, and is -1 from there on. ``last_seen`` (n_items,) is memory for the
-    last ranking with each item. ``where`` becomes (ranking, rank).
+    Return 0 if there is none, 1 for a number that is no item, 2 for a repeated one, 3 for one after the end of its
+    ranking. With ``prefixes``, a ranking may end earlier, and is -1 from there on. ``last_seen`` (n_items,) is memory
+    for the last ranking with each item. ``where`` becomes (ranking, rank).
     """
     cdef intp_t i, k
     cdef int32_t item
