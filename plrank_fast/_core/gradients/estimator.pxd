@@ -107,16 +107,10 @@ cdef inline Estimator new_estimator(
     layout_function lay_out, estimate_step begin, accumulate_step accumulate, estimate_step hand_out,
     double ns_per_item, double ns_per_rank, double ns_per_item_and_rank
 ) noexcept nogil:
+    """Return an estimator of these steps alone."""
     cdef Estimator estimator
-    estimator.lay_out = lay_out
-    estimator.begin = begin
-    estimator.accumulate = accumulate
-    estimator.observe = NULL
-    estimator.accumulate_group = NULL
-    estimator.accumulate_block = NULL
-    estimator.hand_out = hand_out
-    estimator.adds_up = False
-    estimator.one_per_query = False
+    memset(&estimator, 0, sizeof(Estimator))
+    estimator.lay_out, estimator.begin, estimator.accumulate, estimator.hand_out = lay_out, begin, accumulate, hand_out
     estimator.needs_relevance = True
     estimator.fewest_items = 2
     estimator.ns_per_item = ns_per_item

@@ -8,7 +8,7 @@ more than ``GROUP_RANKS`` ranks.
 """
 
 from libc.math cimport sqrt
-from libc.string cimport memcpy, memset
+from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
@@ -37,13 +37,14 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         bint is_peaked
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
+        double risk
+        double direct
+        double denominator
         int8_t *unplaced
         double *states
     ctypedef struct pl_rank_groups_kernels:
         uint32_t (*add_group)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
-        void (*add_common_part)(
-            const pl_rank_groups *groups, double direct, double risk, double denominator, size_t start, size_t stop
-        ) noexcept nogil
+        void (*add_common_part)(const pl_rank_groups *groups, size_t start, size_t stop) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_MOST_SAMPLES, PLR_STATE, PLR_ODD_ITEMS
     size_t plr_marks(size_t n_items)
@@ -53,7 +54,6 @@ cdef const pl_rank_groups_kernels *kernels = pl_rank_groups_kernels_at(simd_leve
 cdef struct PLRankGroups:
     # the state of one query
     pl_rank_groups sums
-    double *rank_weights         # (cutoff,) on cache lines
     intp_t flush_after           # rankings after which the part common to all items is added to the gradient
     intp_t since_flush
     void *plain                  # state of the plain estimator,
@@ -84,7 +84,6 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>take_state(layout, sizeof(PLRankGroups), &measured)
     cdef size_t ranks = min(min(cutoff, n_items), <intp_t>GROUP_RANKS)
     cdef Layout plain
-    state.rank_weights = <double *>take(layout, ranks * sizeof(double))
     state.ranking = <int32_t *>take(layout, ranks * sizeof(int32_t))
     state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
     state.sums.odd = <double *>take(layout, min(n_items, <intp_t>PLR_ODD_ITEMS) * sizeof(double))
@@ -107,8 +106,7 @@ cdef void begin(Estimate *estimate) noexcept nogil:
         return
     state.plain_began = False
     state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
-    memcpy(state.rank_weights, estimate.rank_weights, cutoff * sizeof(double))
-    state.sums.rank_weights = state.rank_weights
+    state.sums.rank_weights = estimate.rank_weights
     state.sums.relevance = estimate.relevance
     state.sums.weights = estimate.weights.relative
     state.sums.n_items = n_items
@@ -139,21 +137,16 @@ cdef inline double sum_of_lanes(const double *lanes) noexcept nogil:
     return total
 
 
-cdef struct Flush:
-    const pl_rank_groups *sums
-    double direct, risk, denominator
-
-
-cdef void flush_range(void *flush_, intp_t start, intp_t stop) noexcept nogil:
-    cdef const Flush *of_items = <const Flush *>flush_
-    kernels.add_common_part(of_items.sums, of_items.direct, of_items.risk, of_items.denominator, start, stop)
+cdef void flush_range(void *sums, intp_t start, intp_t stop) noexcept nogil:
+    kernels.add_common_part(<const pl_rank_groups *>sums, start, stop)
 
 
 cdef void flush(PLRankGroups *state, intp_t denominator, int n_threads) noexcept nogil:
     """Add the part common to all items of the rankings so far to the gradient, and divide it. O(D)."""
-    cdef Flush of_items = Flush(
-        &state.sums, sum_of_lanes(state.sums.total_direct), sum_of_lanes(state.sums.total_risk), denominator)
-    run_ranges(flush_range, &of_items, state.sums.n_items, 1.0, n_threads)
+    state.sums.direct = sum_of_lanes(state.sums.total_direct)
+    state.sums.risk = sum_of_lanes(state.sums.total_risk)
+    state.sums.denominator = denominator
+    run_ranges(flush_range, &state.sums, state.sums.n_items, 1.0, n_threads)
     clear_totals(state)
 
 

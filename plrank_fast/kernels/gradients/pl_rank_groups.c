@@ -336,9 +336,9 @@ static uint32_t add_group(pl_rank_groups *pass, const int32_t *columns, size_t n
     return pass->is_signed ? add_all(pass, columns, n_lanes, 1) : add_all(pass, columns, n_lanes, 0);
 }
 
-static void add_common_part(const pl_rank_groups *pass, double direct, double risk, double denominator, size_t start,
-                            size_t stop)
+static void add_common_part(const pl_rank_groups *pass, size_t start, size_t stop)
 {
+    const double direct = pass->direct, risk = pass->risk, denominator = pass->denominator;
     double *restrict gradient = pass->gradient, *restrict odd = pass->odd;
     const double *restrict weights = pass->weights, *restrict relevance = pass->relevance;
     if (pass->n_items <= PLR_ODD_ITEMS)

@@ -21,6 +21,7 @@ typedef struct {
     int is_peaked;              /* whether one has, since the caller set this to 0 */
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K */
     double total_direct[PLR_GROUP_SIZE]; /* and of DR_K */
+    double risk, direct, denominator;    /* the sums of both over all lanes, and what to divide the gradient by */
     int8_t *unplaced;              /* (samples side by side, plr_marks(n_items)) -1 for items not placed, else 0 */
     double *states;                /* (cutoff, PLR_STATE, samples side by side) */
 } pl_rank_groups;
@@ -40,8 +41,7 @@ typedef struct {
      * they are the bits of the result. */
     uint32_t (*add_group)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
     /* Add to the gradient of some items, which has their own terms, the part common to all, and divide it. */
-    void (*add_common_part)(const pl_rank_groups *pass, double direct, double risk, double denominator, size_t start,
-                            size_t stop);
+    void (*add_common_part)(const pl_rank_groups *pass, size_t start, size_t stop);
 } pl_rank_groups_kernels;
 
 PLR_DECLARE_KERNELS(pl_rank_groups_kernels)
