@@ -52,7 +52,7 @@ DATA_SETS_KEPT = 32  # data sets; a cross-validation uses as many as it has fold
 
 
 class Workers:
-    """The processes that share a data set, each with whole queries: here a single process.
+    """An objective or a metric of the processes that share a data set, each with whole queries: here a single process.
 
     The adapter of a library that trains on several processes overrides ``_added`` and ``_place``, which all processes
     then call at once.
@@ -71,6 +71,15 @@ class Workers:
     def __call__(self, *_: Any) -> Any:
         """Refuse to be called by a library that needs an adapter."""
         validation.of_type(False, "an objective or metric that a library calls", ADAPTERS, type(self).__name__)
+
+    def __repr__(self) -> str:
+        """Return a text with the ranks that count, and the settings that are not the defaults."""
+        defaults, settings = signature(type(self)).parameters, dict(vars(self))
+        rank_weights, cutoff = settings.pop("rank_weights"), settings.pop("cutoff") or DEFAULT_CUTOFF
+        ranks = f"cutoff={cutoff}" if rank_weights is None else f"rank_weights=<{rank_weights.size} ranks>"
+        known = ((name, value) for name, value in settings.items() if name in defaults)
+        changed = (f"{name}={value!r}" for name, value in known if value != defaults[name].default)
+        return f"{type(self).__name__}({', '.join([ranks, *changed])})"
 
 
 class BoostingObjective(Workers):
@@ -159,9 +168,8 @@ class BoostingObjective(Workers):
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
         self.method = validation.choice(method, "method", validation.Method)
         self.curvature = validation.choice(curvature, "curvature", validation.Curvature)
-        if self.curvature == "hessian":
+        if hessian := self.curvature == "hessian":
             validation.choice(method, "method with curvature='hessian'", WITH_HESSIAN)
-        hessian = self.curvature == "hessian"
         self.metric = check_metric(
             metric, method=method, rank_weights=rank_weights, max_label=max_label, hessian=hessian
         )
@@ -308,10 +316,6 @@ class BoostingObjective(Workers):
         self.__dict__.update(state)
         self._forget()
 
-    def __repr__(self) -> str:
-        """Return a text with the ranks that count, and the settings that are not the defaults."""
-        return _shown(self, BoostingObjective)
-
 
 class RankingMetric(Workers):
     """Metric that evaluates the mean NDCG or another metric of a data set, for early stopping too.
@@ -376,10 +380,6 @@ class RankingMetric(Workers):
         self.rtol = validation.relative_tolerance(rtol)
         self.n_threads = validation.threads(n_threads)
 
-    def __repr__(self) -> str:
-        """Return a text with the ranks that count, and the settings that are not the defaults."""
-        return _shown(self, RankingMetric)
-
     @property
     def name(self) -> str:
         """Name under which values are reported.
@@ -416,16 +416,6 @@ class RankingMetric(Workers):
                 values = metric.of_ranking(scores_, offsets_, self.n_threads, self.empty)
         value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty
-
-
-def _shown(of: BoostingObjective | RankingMetric, kind: type) -> str:
-    ranks = f"cutoff={of.cutoff or DEFAULT_CUTOFF}"
-    if of.rank_weights is not None:
-        ranks = f"rank_weights=<{of.rank_weights.size} ranks>"
-    defaults = signature(kind).parameters
-    others = ((name, value) for name, value in vars(of).items() if name in defaults.keys() - {"cutoff", "rank_weights"})
-    changed = (f"{name}={value!r}" for name, value in others if value != defaults[name].default)
-    return f"{type(of).__name__}({', '.join([ranks, *changed])})"
 
 
 def _checked_gain(gain: Gain) -> Gain:

@@ -136,5 +136,6 @@ def expected_loss(
             np.multiply(ascent, of_docs, out=slopes, casting="same_kind")
         values = factors * values
     if layout.places is not None:
-        layout.place(slopes, gradient)
+        gradient.fill(0)
+        gradient.reshape(-1)[layout.places] = slopes  # np.put takes three times as long
     return values

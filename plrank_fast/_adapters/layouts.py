@@ -26,11 +26,6 @@ class Layout(NamedTuple):
         validation.require(same, f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
         return array.reshape(-1) if self.places is None else array.reshape(-1).take(self.places)
 
-    def place(self, values: NDArray[Any], out: NDArray[Any]) -> None:
-        """Write the documents' values to their places in an array of the layout's shape, and 0 to the padding."""
-        out.fill(0)
-        out.reshape(-1)[self.places] = values  # np.put takes three times as long
-
 
 def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike | None) -> Layout:
     """Return the layout of scores of this shape, after a check that the arguments are consistent.
