@@ -533,10 +533,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         Tensor
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
-        options = {name: getattr(self, name) for name in OPTIONS if name != "first_query"}
         return plackett_luce_loss(
-            scores, relevance, offsets, mask=mask, weight=weight, rank_weights=self.rank_weights, rng=rng,
-            first_query=first_query, **options,
+            scores, relevance, offsets, mask=mask, weight=weight, metric=self.metric, cutoff=self.cutoff,
+            rank_weights=self.rank_weights, gain=self.gain, max_label=self.max_label, normalize=self.normalize,
+            reduction=self.reduction, method=self.method, n_samples=self.n_samples, rtol=self.rtol, rng=rng,
+            n_threads=self.n_threads, first_query=first_query,
         )  # fmt: skip
 
     def extra_repr(self) -> str:
