@@ -92,22 +92,13 @@ def four_callers() -> int:
     return 0
 
 
-def _race(together: int) -> int:
-    """The loop of ``races.RACE``, whose library stands beside the interpreter."""
+def race(together: int) -> int:
+    """Two threads add to one number, or each to its own: the library of ``races.RACE``, beside the interpreter."""
     ctypes.CDLL(str(Path(sys.executable).with_name("race.so"))).add(together)
     return 0
 
 
-def race() -> int:
-    """Two threads add to one number."""
-    return _race(1)
-
-
-def no_race() -> int:
-    """Each adds to its own."""
-    return _race(0)
-
-
+PROGRAMS = {"race": lambda: race(1), "no_race": lambda: race(0), "one_caller": one_caller, "four_callers": four_callers}
 if __name__ == "__main__":
     _threads.available_cpus = lambda: 64
-    sys.exit({"race": race, "no_race": no_race, "one_caller": one_caller, "four_callers": four_callers}[sys.argv[1]]())
+    sys.exit(PROGRAMS[sys.argv[1]]())

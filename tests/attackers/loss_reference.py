@@ -11,6 +11,7 @@ from scipy import special
 import plrank_fast as plr
 import ranking_reference
 from error_bounds import Terms
+from plrank_fast.reference.losses import ranks_by
 
 Loss = tuple[Terms, Terms]
 SQRT_PI = np.sqrt(np.longdouble("3.14159265358979323846264338327950288"))
@@ -35,13 +36,6 @@ def normal_tail(x: np.ndarray) -> np.ndarray:
     rounded = near.astype(float)
     slope = -np.exp(-np.square(rounded.astype(np.longdouble))) / SQRT_PI
     return special.erfc(rounded).astype(np.longdouble) / 2 + slope * (near - rounded)
-
-
-def ranks_of(scores: np.ndarray) -> np.ndarray:
-    """Rank of each document from 0, by descending score; of equal scores the lower index comes first."""
-    ranks = np.empty(scores.size, np.int64)
-    ranks[np.argsort(-scores, kind="stable")] = np.arange(scores.size)
-    return ranks
 
 
 def ideal_dcg(gains: np.ndarray, cutoff: int) -> np.longdouble:
@@ -97,7 +91,7 @@ def lambda_loss(
     scores: np.ndarray, labels: np.ndarray, cutoff: int, slope: float, mu: float, truncation: str = "metric"
 ) -> Loss:
     """LambdaLoss, and with ``mu`` of 0 LambdaRank, in natural logarithms; a difference of gains has two terms."""
-    gains, ranks = plr.gains(labels).astype(np.longdouble), ranks_of(scores)
+    gains, ranks = plr.gains(labels).astype(np.longdouble), ranks_by(scores)
     table = plr.dcg_weights(scores.size + 1).astype(np.longdouble)
     discounts = table[ranks]
     if truncation == "metric":

@@ -8,6 +8,7 @@ they are subtracted: a term may err, besides, as much as an ulp of each of the t
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -29,57 +30,50 @@ def grades_of(problem: Problem) -> list[np.ndarray]:
 
 
 def losses(problem: Problem, *, finer: bool = False) -> Ratios:
-    """Every loss. The tolerance, for which losses have no use, says how steep they are."""
+    """Every loss."""
+    ratios: Ratios = {}
+    for name, got, best, powers, of_ulps in measured(problem):
+        for part, result, terms, power in zip((name, f"{name}'s gradient"), got, best, powers, strict=True):
+            held = of_terms(result, Terms(terms.total, (1 + of_ulps) * terms.absolute), power)
+            ratios[part] = max(ratios.get(part, 0.0), held)
+    return ratios
+
+
+def measured(problem: Problem) -> Iterator[tuple[str, tuple, loss_reference.Loss, tuple[int, int], float]]:
+    """Name, result and best; powers of two of value and gradient; and what rounding of scores adds to the terms.
+
+    The tolerance, for which losses have no use, says how steep they are.
+    """
     of_relevance, _, exponent = problem.exponents
     near = dataclasses.replace(problem, exponents=(0, 0, 0)).passed_scores()
-    scores, cutoff, options = problem.passed_scores(), problem.cutoff, {"n_threads": 1}
+    scores, cutoff, relevance = problem.passed_scores(), problem.cutoff, problem.relevance
     width = float((1e6 * problem.rtol) ** 0.25)
     sigma, slope = float(np.ldexp(width, exponent)), float(np.ldexp(1 / width, -exponent))
-    ratios: Ratios = {}
-
-    def hold(
-        name: str,
-        got: tuple[np.ndarray, np.ndarray],
-        best: loss_reference.Loss,
-        of_value: int = 0,
-        of_gradient: int = 0,
-        of_ulps: float = 0.0,
-    ) -> None:
-        condition = 1 + of_ulps * np.abs(near).max() / width
-        for part, result, terms, power in zip(
-            (name, f"{name}'s gradient"), got, best, (of_value, of_gradient), strict=True
-        ):
-            held = of_terms(result, Terms(terms.total, condition * terms.absolute), power)
-            ratios[part] = max(ratios.get(part, 0.0), held)
-
-    plain = problem.scores, problem.relevance
-    powers = [np.ldexp(part, exponent) for part in plain]
-    hold("pointwise", plr_losses.pointwise(*powers, **options), loss_reference.pointwise(*plain, "squared"),
-         2 * exponent, exponent)  # fmt: skip
-    for labels in (problem.relevance, np.round(problem.relevance)):
-        hold("list_mle", plr_losses.list_mle(near, labels, cutoff=cutoff, **options),
-             loss_reference.list_mle(near, labels, cutoff))  # fmt: skip
-        hold("pairwise_logistic", plr_losses.pairwise_logistic(scores, labels, slope=slope, **options),
-             loss_reference.pairwise_logistic(near, labels, 1 / width), 0, -exponent, OF_ULPS)  # fmt: skip
-    shares = np.abs(problem.relevance)
-    hold("softmax_cross_entropy",
-         plr_losses.softmax_cross_entropy(near, np.ldexp(shares, of_relevance), **options),
-         loss_reference.softmax_cross_entropy(near, shares))  # fmt: skip
+    plain, steep = (0, 0), (0, -exponent)
+    ulps, ulps_in_square = (each * np.abs(near).max() / width for each in (OF_ULPS, OF_ULPS_IN_SQUARE))
+    got = plr_losses.pointwise(np.ldexp(problem.scores, exponent), np.ldexp(relevance, exponent), n_threads=1)
+    yield "pointwise", got, loss_reference.pointwise(problem.scores, relevance, "squared"), (2 * exponent, exponent), 0
+    for labels in (relevance, np.round(relevance)):
+        got = plr_losses.list_mle(near, labels, cutoff=cutoff, n_threads=1)
+        yield "list_mle", got, loss_reference.list_mle(near, labels, cutoff), plain, 0
+        got = plr_losses.pairwise_logistic(scores, labels, slope=slope, n_threads=1)
+        yield "pairwise_logistic", got, loss_reference.pairwise_logistic(near, labels, 1 / width), steep, ulps
+    shares = np.abs(relevance)
+    got = plr_losses.softmax_cross_entropy(near, np.ldexp(shares, of_relevance), n_threads=1)
+    yield "softmax_cross_entropy", got, loss_reference.softmax_cross_entropy(near, shares), plain, 0
     chances = shares / shares.max()
-    hold("pointwise logistic", plr_losses.pointwise(near, chances, kind="logistic", **options),
-         loss_reference.pointwise(near, chances, "logistic"))  # fmt: skip
+    got = plr_losses.pointwise(near, chances, kind="logistic", n_threads=1)
+    yield "pointwise logistic", got, loss_reference.pointwise(near, chances, "logistic"), plain, 0
     for grades in grades_of(problem):
+        options = {"cutoff": cutoff, "n_threads": 1}
         for truncation in ("metric", "pairs"):
-            got = plr_losses.lambda_rank(
-                scores, grades, cutoff=cutoff, slope=slope, truncation=truncation, **options
-            )  # fmt: skip
+            got = plr_losses.lambda_rank(scores, grades, slope=slope, truncation=truncation, **options)
             best = loss_reference.lambda_loss(near, grades, cutoff, 1 / width, 0.0, truncation)
-            hold(f"lambda_rank, {truncation}", got, best, 0, -exponent, OF_ULPS)
-        got = plr_losses.lambda_loss(scores, grades, cutoff=cutoff, slope=slope, mu=MU, **options)
-        value, gradient = loss_reference.lambda_loss(near, grades, cutoff, 1 / width, MU)
-        hold("lambda_loss", got, (value / loss_reference.LN_2, gradient / loss_reference.LN_2), 0, -exponent, OF_ULPS)
-        hold("approx_ndcg", plr_losses.approx_ndcg(scores, grades, temperature=sigma, **options),
-             loss_reference.approx_ndcg(near, grades, width), 0, -exponent, OF_ULPS)  # fmt: skip
-        hold("soft_rank", plr_losses.soft_rank(scores, grades, cutoff=cutoff, sigma=sigma, **options),
-             loss_reference.soft_rank(near, grades, cutoff, width), 0, -exponent, OF_ULPS_IN_SQUARE)  # fmt: skip
-    return ratios
+            yield f"lambda_rank, {truncation}", got, best, steep, ulps
+        got = plr_losses.lambda_loss(scores, grades, slope=slope, mu=MU, **options)
+        best = loss_reference.lambda_loss(near, grades, cutoff, 1 / width, MU)
+        yield "lambda_loss", got, [part / loss_reference.LN_2 for part in best], steep, ulps
+        got = plr_losses.approx_ndcg(scores, grades, temperature=sigma, n_threads=1)
+        yield "approx_ndcg", got, loss_reference.approx_ndcg(near, grades, width), steep, ulps
+        got = plr_losses.soft_rank(scores, grades, sigma=sigma, **options)
+        yield "soft_rank", got, loss_reference.soft_rank(near, grades, cutoff, width), steep, ulps_in_square

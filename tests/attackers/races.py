@@ -26,7 +26,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 CALLS = Path(__file__).with_name("calls_on_teams.py")
 REPORT = "WARNING: ThreadSanitizer"
-PROGRAMS = ("race", "no_race", "one_caller", "four_callers")  # functions of calls_on_teams.py
+PROGRAMS = ("race", "no_race", "one_caller", "four_callers")  # of calls_on_teams.py
 
 INTERPRETER = """
 #include <Python.h>
