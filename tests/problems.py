@@ -61,24 +61,6 @@ def every_prefix(n_docs, cutoff):
     return np.array(list(itertools.permutations(range(n_docs), cutoff)), dtype=np.int32).reshape(-1, cutoff)
 
 
-REGIMES = ["equal", "std 1", "std 3", "std 10", "dominant", "clusters", "uniform", "light tail"]
-
-
-def scores_of(regime, rng, n_docs):
-    """Scores of one of the regimes that a plan of nodes must survive."""
-    normal = rng.normal(size=n_docs)
-    return {
-        "equal": np.zeros(n_docs),
-        "std 1": normal,
-        "std 3": 3 * normal,
-        "std 10": 10 * normal,
-        "dominant": normal + np.where(np.arange(n_docs) == 0, rng.uniform(2, 40), 0),
-        "clusters": 0.5 * normal + rng.integers(0, 3, size=n_docs) * rng.uniform(5, 40),
-        "uniform": rng.uniform(0, rng.uniform(1, 60), size=n_docs),
-        "light tail": normal - rng.exponential(size=n_docs) * rng.uniform(0, 20),
-    }[regime]
-
-
 STOPS = ("none", "all", "relevant", "grades", "any", "one", "nearly")
 
 

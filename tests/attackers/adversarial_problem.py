@@ -68,21 +68,32 @@ class Problem:
         )
 
 
+SCORES = {  # from normal ones
+    "equal": lambda rng, normal: np.zeros(normal.size),
+    "any spread": lambda rng, normal: normal * 10.0 ** rng.uniform(-2, 1.2),
+    "whole": lambda rng, normal: np.round(normal * rng.choice([1.0, 3.0, 12.0])),
+    "clusters": lambda rng, normal: 0.5 * normal + rng.integers(0, 4, normal.size) * rng.uniform(2, 40),
+    "falling": lambda rng, normal: (
+        -np.cumsum(rng.exponential(size=normal.size)) * 10.0 ** rng.uniform(-2, 0.7) / (1 + normal.size / 50)
+    ),
+    "dominant": lambda rng, normal: (
+        normal + np.where(np.arange(normal.size) < rng.integers(1, 4), rng.uniform(2, 40), 0.0)
+    ),
+    "levels": lambda rng, normal: rng.integers(0, 3, normal.size) * rng.choice([5.0, 6.5, 7.5, 15.0, 25.0, 100.0]),
+    "nearly two": lambda rng, normal: 1e-9 * normal + rng.integers(0, 2, normal.size) * rng.uniform(0, 3),
+    "uniform": lambda rng, normal: np.linspace(0.0, rng.uniform(0, 30), normal.size),
+    "light tail": lambda rng, normal: normal - rng.exponential(size=normal.size) * rng.uniform(0, 15),
+}
+REGIMES = list(SCORES)
+
+
+def scores_of(regime: str, rng: np.random.Generator, n_docs: int) -> np.ndarray:
+    return SCORES[regime](rng, rng.normal(size=n_docs))
+
+
 def _scores(rng: np.random.Generator, n_docs: int) -> np.ndarray:
     normal = rng.normal(size=n_docs)
-    kinds = [
-        lambda: np.zeros(n_docs),
-        lambda: normal * 10.0 ** rng.uniform(-2, 1.2),
-        lambda: np.round(normal * rng.choice([1.0, 3.0, 12.0])),
-        lambda: 0.5 * normal + rng.integers(0, 4, n_docs) * rng.uniform(2, 40),
-        lambda: -np.cumsum(rng.exponential(size=n_docs)) * 10.0 ** rng.uniform(-2, 0.7) / (1 + n_docs / 50),
-        lambda: normal + np.where(np.arange(n_docs) < rng.integers(1, 4), rng.uniform(2, 40), 0.0),
-        lambda: rng.integers(0, 3, n_docs) * rng.choice([5.0, 6.5, 7.5, 15.0, 25.0, 100.0]),
-        lambda: 1e-9 * normal + rng.integers(0, 2, n_docs) * rng.uniform(0, 3),
-        lambda: np.linspace(0.0, rng.uniform(0, 30), n_docs),
-        lambda: normal - rng.exponential(size=n_docs) * rng.uniform(0, 15),
-    ]
-    return kinds[rng.integers(len(kinds))]()
+    return SCORES[REGIMES[rng.integers(len(REGIMES))]](rng, normal)
 
 
 def relevance_of_a_kind(rng: np.random.Generator, n_docs: int) -> np.ndarray:

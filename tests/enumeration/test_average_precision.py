@@ -7,8 +7,8 @@ import pytest
 
 import plrank_fast as plr
 import trapezoid_reference
+from adversarial_problem import REGIMES, scores_of
 from plrank_fast import reference
-from problems import REGIMES, scores_of
 
 
 def over_bounds(scores, relevance, cutoff, rtol, best):
@@ -53,6 +53,7 @@ class TestEnumeration:
 
 
 class TestBound:
+    @pytest.mark.filterwarnings("ignore:scores look like grades")
     def test_seeded_sweep(self):
         """Random problems at coarse tolerances against one of 1e-10, which other tests hold to references.
 

@@ -6,13 +6,11 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from adversarial_problem import rank_weights_of_a_kind, relevance_of_a_kind
+from adversarial_problem import REGIMES, rank_weights_of_a_kind, relevance_of_a_kind, scores_of
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
 from problems import (
-    REGIMES,
     STOPS,
-    scores_of,
     stop_of_a_kind,
     with_stop,
 )
@@ -86,6 +84,7 @@ class TestEnumeration:
 
 class TestBound:
     @pytest.mark.parametrize(("noise", "seed", "count"), [("gumbel", 7, 10_000), ("normal", 11, 3000)])
+    @pytest.mark.filterwarnings("ignore:scores look like grades")
     def test_seeded_sweep(self, noise, seed, count):
         """Random problems against the same kernel at rtol = 1e-14 (which test_trapezoid checks independently).
 

@@ -45,24 +45,17 @@ def test_a_free_threaded_python_stays_so():
     assert run_python("import sys, plrank_fast; print(sys._is_gil_enabled())") == "False\n"
 
 
+# The rule's functions are not exported by the kernel's headers.
 RULE = """
+#include "runtime/clock.h"
+#include "runtime/parallel_loop.h"
+#include "simd/denormals.h"
+#include <math.h>
+#define static
+#define inline
 #include "runtime/team_size.h"
 #include "runtime/thread_team.h"
-expected_loop expect(team_sizes *sizes, double ns, double longest, double n_passes, double pause)
-{
-    return plr_expect(sizes, 1600, ns, longest, n_passes, pause);
-}
-int team_size(const team_sizes *sizes, const expected_loop *loop, int most, double now)
-{
-    return plr_team_size(sizes, loop, most, now);
-}
-void learn_alone(team_sizes *sizes, const expected_loop *loop, double taken) { plr_learn_alone(sizes, loop, taken); }
-void learn_team(team_sizes *sizes, expected_loop *loop, int n, double started, double ended, double waking,
-                double busy, double busiest)
-{
-    plr_learn_team(sizes, loop, n, started, ended, waking, busy, busiest);
-}
-static void sleep_for(void *nanoseconds, intptr_t i, int seat)
+void sleep_for(void *nanoseconds, intptr_t i, int seat)
 {
     nanosleep(&(struct timespec){0, *(long *)nanoseconds}, NULL);
 }
@@ -90,10 +83,10 @@ def rule(tmp_path_factory):
     kernels = Path(__file__).resolve().parents[2] / "plrank_fast" / "kernels"
     library = ctypes.CDLL(compiled(tmp_path_factory.mktemp("rule"), RULE, f"-I{kernels}", "-lm"))
     sizes, loop, double = ctypes.POINTER(runtime_variables.Sizes), ctypes.POINTER(ExpectedLoop), ctypes.c_double
-    library.expect.argtypes, library.expect.restype = [sizes, *[double] * 4], ExpectedLoop
-    library.team_size.argtypes = [sizes, loop, ctypes.c_int, double]
-    library.learn_alone.argtypes = [sizes, loop, double]
-    library.learn_team.argtypes = [sizes, loop, ctypes.c_int, *[double] * 5]
+    library.plr_expect.argtypes, library.plr_expect.restype = [sizes, ctypes.c_size_t, *[double] * 4], ExpectedLoop
+    library.plr_team_size.argtypes = [sizes, loop, ctypes.c_int, double]
+    library.plr_learn_alone.argtypes = [sizes, loop, double]
+    library.plr_learn_team.argtypes = [sizes, loop, ctypes.c_int, *[double] * 5]
     library.times_of_passes.argtypes = [ctypes.c_int, ctypes.c_long, ctypes.POINTER(ctypes.c_int64)]
     return library
 
@@ -131,8 +124,8 @@ class Machine:
     def loop(self, work, longest=0.0):
         """Number of threads and time of a loop that takes ``work`` on one thread, or at least ``longest``."""
         started, pause = self.now, self.now - self.ended
-        expected = self.rule.expect(self.learnt, self.off * work, self.off * longest, 1000, pause)
-        n = self.rule.team_size(self.learnt, expected, self.processors, started)
+        expected = self.rule.plr_expect(self.learnt, 1600, self.off * work, self.off * longest, 1000, pause)
+        n = self.rule.plr_team_size(self.learnt, expected, self.processors, started)
         work *= self.slower if n > 1 else 1.0
         taken, waking = self.time(work, n, self.waking(pause), self.late(n))
         taken = max(taken, longest)
@@ -140,9 +133,9 @@ class Machine:
         taken += self.stalled(n)
         self.now += taken
         if n == 1:
-            self.rule.learn_alone(self.learnt, expected, taken)
+            self.rule.plr_learn_alone(self.learnt, expected, taken)
         else:
-            self.rule.learn_team(self.learnt, expected, n, started, self.now, waking, work, busiest)
+            self.rule.plr_learn_team(self.learnt, expected, n, started, self.now, waking, work, busiest)
             self.ended = self.now
         return n, taken
 
