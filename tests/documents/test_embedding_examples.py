@@ -68,15 +68,11 @@ def test_wheel_holds_what_is_public(site):
 WARNINGS_ARE_ERRORS = "-Wall -Wextra -Werror"
 
 
-@pytest.mark.parametrize("project", ["cython_prange"], indirect=True)
-def test_cython_module(project, site):
-    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CFLAGS="-O0")
-    assert "equal to the last bit" in run("check.py", cwd=project, site=site)
-
-
-@pytest.mark.parametrize("project", ["c_worker_pool"], indirect=True)
-def test_c_extension(project, site):
-    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CFLAGS=WARNINGS_ARE_ERRORS)
+@pytest.mark.parametrize(
+    ("project", "flags"), [("cython_prange", "-O0"), ("c_worker_pool", WARNINGS_ARE_ERRORS)], indirect=["project"]
+)
+def test_module(project, flags, site):
+    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CFLAGS=flags)
     assert "equal to the last bit" in run("check.py", cwd=project, site=site)
 
 

@@ -38,23 +38,15 @@ def test_interpolation(method):
 
 @pytest.mark.chosen_path
 def test_choice():
-    """Short cutoffs: exact. Mutant: the two methods swapped."""
-    assert choose_method(np.arange(0, 1001, 20), 5) == "pl_rank_exact"
-    assert choose_method(np.arange(0, 10_001, 100), 10) == "pl_rank_exact"
-    assert choose_method(np.arange(0, 3001, 300), 100) == "pl_rank_cmc"
-    assert choose_method(np.arange(0, 241, 24), 10) == "pl_rank_exact"
-    assert choose_method(np.arange(0, 241, 24), 25) == "pl_rank_exact"  # ranks to the last
-    assert choose_method(np.arange(0, 1201, 120), 50) == "pl_rank_cmc"
+    """Short cutoffs: exact, in a batch as for a single query of it. Mutants: the two methods swapped; the choice kept
+    for the length alone, whatever the cutoff."""
+    for length, n_queries, cutoff, method in (
+        (20, 50, 5, "exact"), (100, 100, 10, "exact"), (300, 10, 100, "cmc"), (24, 10, 10, "exact"),
+        (24, 10, 25, "exact"),  # ranks to the last
+        (120, 10, 50, "cmc"), (316, 2, 10, "exact"), (316, 1, 10, "exact"), (316, 1, 100, "cmc"), (316, 1, 10, "exact"),
+    ):  # fmt: skip
+        assert choose_method(length * np.arange(n_queries + 1), cutoff) == f"pl_rank_{method}"
     assert choose_method([0], 10) == "pl_rank_exact"
-
-
-@pytest.mark.chosen_path
-def test_a_single_query_is_chosen_for_as_a_batch_of_it():
-    """Mutant: the choice kept for the length alone, whatever the cutoff."""
-    for cutoff in (10, 100, 10):
-        of_two = choose_method(np.array([0, 316, 632]), cutoff)
-        assert choose_method(np.array([0, 316]), cutoff) == of_two
-    assert {choose_method(np.array([0, 316]), cutoff) for cutoff in (10, 100)} == {"pl_rank_exact", "pl_rank_cmc"}
 
 
 def test_rates_of_samplers(sampler_costs):

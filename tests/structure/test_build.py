@@ -108,22 +108,14 @@ def test_levels(told):
     assert words(told["avx2"], "-DPLR_HAVE_") == ["AVX2=1", "BASELINE=1"]
 
 
-def test_levels_that_the_compiler_does_not_know(told):
-    """Left out, but not if somebody names them. Mutant: the level dropped without a word."""
+def test_refusals(told):
+    """Mutants: names that nothing has are passed over; a level that the compiler does not know dropped where somebody
+    names it; modules translated before the compiler is looked for, so that the error is the operating system's."""
     assert words(told["no_avx512"], "-DPLR_ISA=") == ["avx2", "baseline"]
     message = "PLRANK_FAST_LEVELS names avx512, which compiler or target does not know"
     assert told["no_avx512 named"] == message
-
-
-def test_missing_compiler(told):
-    """Mutant: the modules are translated first, and the error is that of the operating system."""
-    assert told["no_compiler"].startswith(
-        "plrank-fast needs a C compiler, and 'no-such-compiler' was not found. Debian"
-    )
-
-
-def test_unknown_names_are_refused(told):
-    """Mutant: names that nothing has are passed over."""
+    message = "plrank-fast needs a C compiler, and 'no-such-compiler' was not found. Debian"
+    assert told["no_compiler"].startswith(message)
     assert told["unknown_level"] == "PLRANK_FAST_LEVELS must name some of baseline, avx2, avx512; got neon"
     assert told["unknown_module"].startswith("PLRANK_FAST_MODULES must name some of _core/")
     assert told["unknown_module"].endswith("; got _core/losses/pair")

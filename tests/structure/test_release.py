@@ -20,11 +20,12 @@ def text(name):
 
 
 def test_one_version():
-    """Mutant: the version raised in one place only."""
+    """Mutants: the version raised in one place only; a heading "Unreleased" in the changelog."""
     version = re.search(r'^version = "(.+)"$', text("pyproject.toml"), re.M)[1]
     assert version == plrank_fast.__version__
     assert re.search(r"^version: (.+)$", text("CITATION.cff"), re.M)[1] == version
     assert re.search(r'version: "(.+)"', text("packaging/conda/recipe.yaml"))[1] == version
+    assert re.search(r"^## (\S+)", text("CHANGELOG.md"), re.M)[1].rstrip(",") == version
 
 
 def test_every_file_is_in_the_sdist(tmp_path):
@@ -44,11 +45,6 @@ def test_every_package_is_in_the_wheel():
     in_wheel = read_configuration(ROOT / "pyproject.toml")["tool"]["setuptools"]["packages"]
     folders = {path.parent.relative_to(ROOT) for path in (ROOT / "plrank_fast").rglob("__init__.py")}
     assert sorted(in_wheel) == sorted(".".join(folder.parts) for folder in folders)
-
-
-def test_changelog_has_the_version():
-    """Mutant: a heading "Unreleased", under which 0.1.0 would have been released without a word."""
-    assert re.search(r"^## (\S+)", text("CHANGELOG.md"), re.M)[1].rstrip(",") == plrank_fast.__version__
 
 
 def test_wheels_are_tested_with_what_the_tests_import():
