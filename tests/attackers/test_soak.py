@@ -39,8 +39,6 @@ def test_seeded(fault):
     arguments = ["--number", "400", "--minutes", "inf", "--threads", "8", "--most-growth", "3e7", "--calls", *FEW]
     end = f"sys.stdout.flush(); os._exit(soak.Soak.main({arguments}))"
     code = "\n".join(["import os, sys, soak", textwrap.dedent(program), end])
-        ["import os, sys, soak", textwrap.dedent(program), f"sys.stdout.flush(); os._exit(soak.Soak.main({arguments}))"]
-    )
     # a process of its own: it forks beside threads, and libraries that other tests have imported warn of that
     done = subprocess.run([sys.executable, "-u", "-c", code], cwd=Path(__file__).parent, capture_output=True, text=True)
     assert done.returncode == (fault != "none"), done.stdout + done.stderr
