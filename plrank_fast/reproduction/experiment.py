@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable
 
 from plrank_fast.reproduction import cost, learning
-from plrank_fast.reproduction.results import LEAST_ROUNDS, Figures, Part, ResultsFile
+from plrank_fast.reproduction.results import LEAST_ROUNDS, MOST_ROUNDS, Figures, Part, ResultsFile
 
 RESULTS = "results.jsonl"
 # These are the parts' shares of the time; time that one does not use goes to those after it.
@@ -51,7 +51,7 @@ def run_parts(
     allowed = 0.0
     for part in parts:
         allowed += budget * SHARES[part.name] / total
-        for number in range(part.most_rounds):
+        for number in range(MOST_ROUNDS):
             spent = sum(results.seconds(other.name) for other in parts[: parts.index(part) + 1])
             # A round begins if at least half of it fits.
             expected = results.seconds(part.name) / max(1, number)

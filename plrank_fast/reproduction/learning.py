@@ -44,7 +44,6 @@ PARTS: dict[str, tuple[str, tuple[Method, ...], tuple[Figures, ...]]] = {
 WANTED_SEEDS = 3  # number of seeds for which runs must fit into the budget
 SHORTEST_RUN, LONGEST_RUN = 0.2, 600.0  # seconds of training
 OVERHEAD = 1.6  # a run takes longer by evaluation and by generating the data
-MOST_ROUNDS = 15
 
 
 def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float) -> Part:
@@ -59,7 +58,7 @@ def training_part(name: str, sets: list[str], cutoffs: list[int], budget: float)
     ]
     seconds = min(max(budget / len(cells) / WANTED_SEEDS / OVERHEAD, SHORTEST_RUN), LONGEST_RUN)
     cells = [{**cell, "train_seconds": round(seconds, 3)} for cell in cells]
-    return Part(name, title, MOST_ROUNDS, cells, measure)
+    return Part(name, title, cells, measure)
 
 
 def config_of(cell: Figures, seed: int) -> TrainingConfig:

@@ -16,7 +16,7 @@ from typing import Any
 from plrank_fast._shared.files import write_atomically
 
 KIND = {"kind": "plrank-fast reproduction", "version": 1}
-LEAST_ROUNDS = 2
+LEAST_ROUNDS, MOST_ROUNDS = 2, 15  # of each part; they take precedence over the budget
 ENTRIES = {"part", "round", "cell", "result", "seconds"}  # a line has these
 
 Figures = dict[str, Any]
@@ -24,11 +24,10 @@ Figures = dict[str, Any]
 
 @dataclass(frozen=True)
 class Part:
-    """One of the experiments; the limits of its rounds take precedence over the budget."""
+    """One of the experiments."""
 
     name: str  # its name in the results file
     title: str
-    most_rounds: int
     cells: list[Figures]  # those of a round, each described by plain values
     measure: Callable[[Figures, int], Figures]  # takes a cell and the number of the round
 

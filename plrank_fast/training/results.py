@@ -113,13 +113,9 @@ def empty_queries(empty: float | str, counts: list[tuple[str, int, int]]) -> str
 
 def settings_line(config: TrainingConfig) -> str:
     """Describe the settings of the run: the preset, its title, and the differences from it."""
-    changes = ", ".join(f"{name} {_plain(value)}" for name, value in config.changed().items())
+    changes = ", ".join(f"{name} {value}" for name, value in config.changed().items())
     about = f"settings: preset {config.preset}: {describe_preset(config.preset)}"
     return f"{about}; changed: {changes}" if changes else about
-
-
-def _plain(value: object) -> str:
-    return " ".join(map(str, value)) or "none" if isinstance(value, tuple) else str(value)
 
 
 def metrics_table(rows: list[tuple[str, str, Metrics]], config: TrainingConfig, cutoff: int) -> str:

@@ -194,7 +194,7 @@ def test_presets_and_changes():
     assert line.startswith(
         "settings: preset sigir22: the settings of the published code of the SIGIR 2022 paper (method pl_rank_3,"
     )
-    assert line.endswith("; changed: cutoff 10, hidden 8")
+    assert line.endswith("; changed: cutoff 10, hidden (8,)")
     assert "changed" not in settings_line(TrainingConfig())
 
 
