@@ -32,6 +32,12 @@ OF_RANKING = {
 every = pytest.mark.parametrize("metric", OF_RANKING)
 
 
+def of_rankings(metric, scores, cutoff):
+    """The metric of each query's ranking by descending score, for queries with documents."""
+    queries = itertools.pairwise(OFFSETS)
+    return [OF_RANKING[metric](scores[a:b], slice(a, b), cutoff)[0] for a, b in queries if b > a]
+
+
 def scale(metric):
     return {"max_label": HIGHEST} if metric == "err" else {}
 
@@ -62,11 +68,8 @@ def test_objective_and_metric_of_trees(metric, cutoff):
     values, ascent = truth(metric, cutoff=cutoff)
     expected = RankingMetric(**options, expected=True, rtol=1e-9)
     assert expected.evaluate(SCORES, LABELS, OFFSETS) == pytest.approx(values.mean(), abs=1e-8)
-    of_ranking = [
-        OF_RANKING[metric](SCORES[first:last], slice(first, last), cutoff)[0] if last > first else 0.0
-        for first, last in itertools.pairwise(OFFSETS)
-    ]
-    assert RankingMetric(**options).evaluate(SCORES, LABELS, OFFSETS) == pytest.approx(np.mean(of_ranking), abs=1e-12)
+    of_ranking = sum(of_rankings(metric, SCORES, cutoff)) / len(LENGTHS)
+    assert RankingMetric(**options).evaluate(SCORES, LABELS, OFFSETS) == pytest.approx(of_ranking, abs=1e-12)
     n_empty = 1 if metric == "dcg" else 2
     for whole, of_policy in ((np.mean(of_ranking), False), (values.mean(), True)):
         with_empty = RankingMetric(**options, empty=7.0, expected=of_policy, rtol=1e-9)
@@ -120,12 +123,8 @@ def test_ranker(metric):
     ranker = PlackettLuceRanker(3, metric=metric, alpha=0.1, tol=1e-8, **scale(metric)).fit(X, LABELS, qid=qid)
     _, ascent = truth(metric, X @ ranker.coef_)
     np.testing.assert_allclose(X.T @ ascent / 5, 0.1 * ranker.coef_, atol=1e-6)  # queries without documents are unknown
-    scores = X @ ranker.coef_
-    of_ranking = [
-        OF_RANKING[metric](scores[first:last], slice(first, last), 3)[0]
-        for first, last in itertools.pairwise(OFFSETS) if last > first
-    ]  # fmt: skip
-    assert ranker.score(X, LABELS, qid=qid) == pytest.approx(np.mean(of_ranking), abs=1e-12)
+    of_ranking = np.mean(of_rankings(metric, X @ ranker.coef_, 3))
+    assert ranker.score(X, LABELS, qid=qid) == pytest.approx(of_ranking, abs=1e-12)
 
 
 def test_empty_is_the_value_of_a_query_without_relevant_documents():
