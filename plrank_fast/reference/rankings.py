@@ -33,7 +33,7 @@ def ranking_log_prob_gradient(scores: FloatArray, rankings: IntArray) -> FloatAr
 
     A ranking may end early, with -1 after its last item.
     """
-    gradient = np.zeros((len(rankings), scores.size))
+    gradient = np.zeros((len(rankings), scores.size), np.result_type(scores, float))
     for ranking, row in zip(rankings, gradient, strict=True):
         left = np.ones(scores.size, dtype=bool)
         for item in ranking[ranking >= 0]:
