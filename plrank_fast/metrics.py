@@ -340,7 +340,7 @@ def average_precision(
     >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
-    return _metrics.metric("average_precision", scores, relevance, cutoff, offsets, n_threads, empty)
+    return _metrics.metric("ap", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
 @validation.hinted
@@ -380,7 +380,7 @@ def reciprocal_rank(
     >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    return _metrics.metric("reciprocal_rank", scores, relevance, cutoff, offsets, n_threads)
+    return _metrics.metric("mrr", scores, relevance, cutoff, offsets, n_threads)
 
 
 @validation.hinted
@@ -468,9 +468,7 @@ def err(
     array([0.3125])
     """
     chances, divisor = satisfaction(labels, max_label, n_threads=n_threads)
-    return _metrics.metric(
-        "expected_reciprocal_rank", scores, chances, cutoff, offsets, n_threads, parameter=divisor, name="labels"
-    )
+    return _metrics.metric("err", scores, chances, cutoff, offsets, n_threads, parameter=divisor, name="labels")
 
 
 @validation.hinted
@@ -520,7 +518,7 @@ def rbp(
     array([0.375])
     """
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
-    return _metrics.metric("rank_biased_precision", scores, relevance, cutoff, offsets, n_threads, parameter=p)
+    return _metrics.metric("rbp", scores, relevance, cutoff, offsets, n_threads, parameter=p)
 
 
 @validation.hinted

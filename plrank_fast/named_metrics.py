@@ -38,9 +38,6 @@ TITLES = dict(zip(METRICS, ("NDCG", "DCG", "precision", "MRR", "ERR", "success",
 WITH_GAINS = ("ndcg", "dcg")
 SUMS_OVER_RANKS = (*WITH_GAINS, "precision")
 OF_SAMPLING = ("n_samples", "rng", "first_query")
-OF_RANKING = {  # name in the compiled module of what is no sum over ranks
-    "mrr": "reciprocal_rank", "success": "success", "err": "expected_reciprocal_rank", "ap": "average_precision",
-}  # fmt: skip
 
 
 class LabelledMetric(NamedTuple):
@@ -76,8 +73,7 @@ class LabelledMetric(NamedTuple):
         ``empty`` is the value of a query without documents and, but for DCG, of one without relevant documents.
         """
         if self.name not in WITH_GAINS:
-            name = OF_RANKING.get(self.name, self.name)
-            return _metrics.metric(name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
+            return _metrics.metric(self.name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
         return _metrics.dcg(
             scores, self.relevance, self.rank_weights, None, offsets, "index", n_threads, self.name, empty=empty
         )

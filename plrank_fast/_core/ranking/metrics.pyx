@@ -272,11 +272,11 @@ cdef double tie_averaged_dcg(const Ranked *query) noexcept nogil:
 cdef dict METRICS = {
     "precision": <uintptr_t>precision,
     "recall": <uintptr_t>recall,
-    "average_precision": <uintptr_t>average_precision,
-    "reciprocal_rank": <uintptr_t>reciprocal_rank,
+    "ap": <uintptr_t>average_precision,
+    "mrr": <uintptr_t>reciprocal_rank,
     "success": <uintptr_t>success,
-    "expected_reciprocal_rank": <uintptr_t>expected_reciprocal_rank,
-    "rank_biased_precision": <uintptr_t>rank_biased_precision,
+    "err": <uintptr_t>expected_reciprocal_rank,
+    "rbp": <uintptr_t>rank_biased_precision,
     "average_relevance_position": <uintptr_t>average_relevance_position,
 }
 

@@ -115,13 +115,6 @@ cdef char *weigh(
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def relative_weights(scores, double highest):
-    """Return exp(score - highest) as the kernels compute it, for differences of at most 708."""
-    out = np.empty(scores.size)
-    kernels.relative(<const double *>data_of(scores), highest, 1.0, <double *>data_of(out), scores.size)
-    return out
-
-
 def arrival(scores, double wanted):
     """Return (time, rate): when ``wanted`` items are expected to have arrived, and the rate of arrivals then."""
     cdef Weights weights
