@@ -197,7 +197,7 @@ class TrainingRun:
                 reason = "epochs"
             if interrupted():
                 reason = "interrupted"
-            return REASONS[max(self.ranks.gathered(REASONS.index(reason)))]
+            return REASONS[self.ranks.highest(REASONS.index(reason))]
 
         if not self.progress.history:
             self._end_epoch()  # that of the untrained network
