@@ -446,17 +446,13 @@ def _factor_of_queries(metric: LabelledMetric, offsets: IntArray, by_ideal: bool
     validation.limited_gains(relevance, "the gain of labels", offsets, by_ideal, n_threads)
     filled = np.diff(offsets) > 0
     starts = offsets[:-1][filled]
-    highest, lowest = np.zeros(filled.size), np.zeros(filled.size)
-    if starts.size:
-        highest[filled] = np.maximum.reduceat(relevance, starts)
-        lowest[filled] = np.minimum.reduceat(relevance, starts)
-    counts = highest > lowest
+    counts = np.zeros(filled.size, dtype=np.bool_)
+    counts[filled] = np.maximum.reduceat(relevance, starts) > np.minimum.reduceat(relevance, starts)
     if metric.name in ("precision", "success"):
         # All documents, or too few that are not relevant to fill the first ranks with them.
         counted = relevance == 0.0 if metric.name == "success" else np.ones(relevance.size, dtype=np.bool_)
-        n_counted = np.zeros(filled.size)
-        n_counted[filled] = np.add.reduceat(counted, starts, dtype=np.float64) if starts.size else 0.0
-        counts &= n_counted >= metric.rank_weights.size + (metric.name == "precision")
+        n_counted = np.add.reduceat(counted, starts, dtype=np.float64)
+        counts[filled] &= n_counted >= metric.rank_weights.size + (metric.name == "precision")
     factors = counts.astype(np.float64)
     return metric.over_ideal(factors, offsets, n_threads) if by_ideal else factors
 

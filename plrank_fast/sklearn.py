@@ -313,9 +313,7 @@ def _by_query(qid: ArrayLike | None, n_docs: int) -> tuple[IntArray, IntArray]:
         return np.arange(n_docs), np.array([0, n_docs])
     identifiers = validation.one_entry_each(validation.query_identifiers(qid), "qid", n_docs, "documents")
     _, first, query = np.unique(identifiers, return_index=True, return_inverse=True)
-    number = np.empty(first.size, dtype=np.int64)
-    number[np.argsort(first)] = np.arange(first.size)
-    query = number[query]
+    query = np.argsort(np.argsort(first))[query]
     return np.argsort(query, kind="stable"), np.append(0, np.cumsum(np.bincount(query))).astype(np.int64)
 
 
