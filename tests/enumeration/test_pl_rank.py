@@ -12,17 +12,6 @@ ESTIMATORS = {1: plr.pl_rank_1, 2: plr.pl_rank_2, 3: plr.pl_rank_3}
 REFERENCES = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
 
 
-def test_reference_against_finite_differences():
-    """The enumeration itself: gradient and Hessian diagonal by differences of the enumerated value and gradient."""
-    scores, *rest = signed(4, 3, 2)
-    gradient, diagonal = reference.exact_gradient(scores, *rest), reference.exact_hessian_diagonal(scores, *rest)
-    for d, step in enumerate(1e-5 * np.eye(4)):
-        up, down = (reference.expected_metric(scores + sign * step, *rest) for sign in (1, -1))
-        assert (up - down) / 2e-5 == pytest.approx(gradient[d], abs=1e-9)
-        up, down = (reference.exact_gradient(scores + sign * step, *rest)[d] for sign in (1, -1))
-        assert (up - down) / 2e-5 == pytest.approx(diagonal[d], abs=1e-8)
-
-
 @pytest.mark.parametrize("variant", ESTIMATORS)
 @pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
 def test_against_reference(n_docs, cutoff, variant):
