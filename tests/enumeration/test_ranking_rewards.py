@@ -51,6 +51,7 @@ def test_alpha_ndcg_of_a_batch(on_team):
             documents = judged[offsets[q] : offsets[q + 1]]
             best, ideal = greedily_chosen(documents, 0.3, n_ranks)
             rankings[q, 0, : len(best)] = best
+            rankings[q, :, len(documents) :] = 2
             for i in range(7):
                 placed = documents[rankings[q, i][: len(best)]]
                 seen = np.cumsum(placed > 0, axis=0) - (placed > 0)
