@@ -62,7 +62,7 @@ LEVELS ?=
 # other build. CLANG=clang-19 names a version.
 CLANG ?= clang
 CLANG_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py selection.py plrank_pass.py losses.py) \
-	$(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
+	$(addprefix enumeration/test_,estimators.py pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py long_queries.py simd_levels.py) \
 	processes/test_threads.py processes/test_thread_pool.py)
@@ -123,7 +123,8 @@ wheels:  ## `make wheel` for each of these Pythons, one after another (PYTHONS="
 # modules, the others are copied from this folder, without sanitizers.
 SANITIZE_MODULES ?=
 SANITIZE_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py selection.py plrank_pass.py losses.py \
-	threshold_sampler.py) $(addprefix enumeration/test_,pl_rank.py conditional.py stochastic_rank.py exact_bounds.py) \
+	threshold_sampler.py) \
+	$(addprefix enumeration/test_,estimators.py pl_rank.py conditional.py stochastic_rank.py exact_bounds.py) \
 	statistical/test_sampling.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py plain_arguments.py long_queries.py) processes/test_threads.py)
 sanitize: folder = build/sanitize$(if $(SANITIZE_MODULES),-part)
