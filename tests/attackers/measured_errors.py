@@ -287,12 +287,8 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
     return ratios
 
 
-def _nodes(problem: Problem) -> float:
-    return trapezoid_reference.nodes_needed(problem.scores, problem.cutoff)
-
-
-def _normal_nodes(problem: Problem) -> float:
-    return (18.0 + np.ptp(problem.scores)) / trapezoid_reference.step_of(problem.n_docs)
+def _nodes(problem: Problem, noise: str = "gumbel") -> float:
+    return trapezoid_reference.nodes_needed(problem.scores, problem.cutoff, noise)
 
 
 ATTACKS = {
@@ -301,8 +297,8 @@ ATTACKS = {
     "average precision": Attack(average_precision, 400, lambda p: 4.0 * _nodes(p) * p.n_docs * p.cutoff),
     "finer nodes": Attack(finer_nodes, 500, lambda p: 100.0 * p.n_docs * p.cutoff),
     # a normal distribution function costs ten ranks
-    "normal": Attack(normal_expectations, 400, lambda p: _normal_nodes(p) * p.n_docs * (p.cutoff + 10)),
-    "stopping": Attack(stopping, 400, lambda p: (_nodes(p) + _normal_nodes(p)) * p.n_docs * (p.cutoff + 10)),
+    "normal": Attack(normal_expectations, 400, lambda p: _nodes(p, "normal") * p.n_docs * (p.cutoff + 10)),
+    "stopping": Attack(stopping, 400, lambda p: (_nodes(p) + _nodes(p, "normal")) * p.n_docs * (p.cutoff + 10)),
     "long": Attack(long_lists, 2, cost_of_long_list),
     "long given": Attack(given_rankings_of_long_lists, 2, cost_of_long_list),
     "probabilities": Attack(probabilities, 400, lambda p: _nodes(p) * p.n_docs**2),

@@ -58,14 +58,10 @@ class Interrupted(KeyboardInterrupt):
     """Raised by the handler of the timer inside whatever the main thread is doing."""
 
 
-def resident() -> int:
-    """Bytes of memory that this process has."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
-
-
-def address_space() -> int:
-    """Bytes that this process has mapped."""
-    return int(Path("/proc/self/statm").read_text().split()[0]) * mmap.PAGESIZE
+def memory_of_this_process() -> tuple[int, int]:
+    """Bytes that are mapped, and those of them that are resident."""
+    mapped, resident = Path("/proc/self/statm").read_text().split()[:2]
+    return int(mapped) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
 
 
 class Soak(Search):
@@ -153,7 +149,7 @@ class Soak(Search):
                 signal.setitimer(signal.ITIMER_REAL, SECONDS_OF_A_CALL)
                 signal.setitimer(signal.ITIMER_PROF, PROCESSOR_SECONDS_OF_A_CALL)
                 if left_over is not None:
-                    resource.setrlimit(resource.RLIMIT_AS, (address_space() + left_over,) * 2)
+                    resource.setrlimit(resource.RLIMIT_AS, (memory_of_this_process()[0] + left_over,) * 2)
                 for case, n_threads in calls:
                     try:
                         if self._call(case, n_threads) != self._expected[case]:
@@ -186,7 +182,7 @@ class Soak(Search):
                 rng.choice((self._one_call, self._interrupted_call, self._interrupted_call, self._fork))(rng)
                 if time.monotonic() > looked + SECONDS_OF_A_LOOK:
                     looked = time.monotonic()
-                    self.memory.append(resident())
+                    self.memory.append(memory_of_this_process()[1])
                 yield
         finally:
             signal.setitimer(signal.ITIMER_REAL, 0)
@@ -209,7 +205,9 @@ class Soak(Search):
         return int(statistics.median(warm[-quarter:]) - statistics.median(warm[quarter : 2 * quarter]))
 
     def summary(self) -> str:
-        return f"{super().summary()}, {resident() / 2**20:.0f} MB, grown by {self.growth() / 2**20:.1f}"
+        return (
+            f"{super().summary()}, {memory_of_this_process()[1] / 2**20:.0f} MB, grown by {self.growth() / 2**20:.1f}"
+        )
 
 
 if __name__ == "__main__":

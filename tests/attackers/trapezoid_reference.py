@@ -22,8 +22,10 @@ def step_of(cutoff: int, *, finer: bool = False) -> float:
     return 0.6 / np.sqrt(max(cutoff, 9)) / (3 if finer else 1)
 
 
-def nodes_needed(scores: np.ndarray, cutoff: int) -> float:
-    """About how many nodes the rule in log time takes."""
+def nodes_needed(scores: np.ndarray, cutoff: int, noise: str = "gumbel") -> float:
+    """About how many nodes the rule takes."""
+    if noise == "normal":
+        return float((18.0 + np.ptp(scores)) / step_of(scores.size))
     return float((45.0 + np.log(scores.size) + np.ptp(scores)) / step_of(cutoff))
 
 

@@ -42,13 +42,8 @@ def test_every_public_function_has_a_page():
     for module in ("plrank_fast.losses", "plrank_fast.data", "plrank_fast.off_policy", "plrank_fast.compat.sigir22"):
         public |= {(module, name) for name in import_module(module).__all__}
     modules = {name for name in plr.__all__ if inspect.ismodule(getattr(plr, name))} | {"embedding"}
-    for name in modules - {
-        "losses",
-        "data",
-        "off_policy",
-        "reference",
-        "boosting",
-    }:  # a page for the references, classes for boosting
+    # a page for the references, classes for boosting
+    for name in modules - {"losses", "data", "off_policy", "reference", "boosting"}:
         module = f"plrank_fast.{name}"
         defined = vars(import_module(module)).values()
         own = [x for x in defined if inspect.isroutine(x) and x.__module__ == module and x.__name__[0] != "_"]
