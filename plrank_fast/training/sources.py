@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plrank_fast._shared.memory import require_bytes
-from plrank_fast.data import PROFILES, RankingData, generate, load_letor, normalize_queries
+from plrank_fast.data import PROFILES, RankingData, concatenate, generate, load_letor, normalize_queries
 from plrank_fast.data.generated import SPLITS
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.validation import ProfileName, choice, count, flag
@@ -18,7 +18,7 @@ Splits = dict[str, RankingData]  # "train", "vali" and perhaps "test", with the 
 
 @dataclass(frozen=True)
 class Source:
-    """Files of each split (those of one split hold different queries), or a profile to generate.
+    """Files of each split (several files of one split are concatenated), or a profile to generate.
 
     Parameters
     ----------
@@ -97,14 +97,17 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
 def load_files(
     paths: Sequence[str], *, normalize: bool, string_qids: bool = False, cache: str | None = None
 ) -> RankingData:
-    """Read LETOR files, in the type that training takes, and perhaps normalise them.
+    """Read, concatenate and perhaps normalise LETOR files, in the type that training takes.
 
     The result is kept in the folder ``cache``. The next call maps it into memory: rows are read from the disk as they
     are used, and the data may be larger than the memory.
     """
 
     def read() -> RankingData:
-        data = load_letor(paths, dtype=np.float32, string_qids=string_qids)
+        parts = [load_letor(path, dtype=np.float32, string_qids=string_qids) for path in paths]
+        widest = max(part.n_features for part in parts)
+        data = concatenate([with_columns(part, widest) for part in parts])
+        del parts
         return normalize_queries(data) if normalize else data
 
     if cache is None:

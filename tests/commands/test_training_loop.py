@@ -260,7 +260,7 @@ def test_refusals(message, call, new_run):
 
 def test_files_get_the_same_columns(tmp_path):
     """Mutants: columns of the first file only; several files of a split reduced to one."""
-    for name, content in {"a": "1 qid:1 1:1\n0 qid:1 2:1\n", "b": "1 qid:2 3:1\n", "c": "1 qid:4 4:2\n"}.items():
+    for name, content in {"a": "1 qid:1 1:1\n0 qid:1 2:1\n", "b": "1 qid:1 3:1\n", "c": "1 qid:4 4:2\n"}.items():
         (tmp_path / name).write_text(content)
     a, b, c = (str(tmp_path / name) for name in "abc")
     loaded = Source(train=(a, b), vali=(a,), test=(c,)).load(normalize=False)

@@ -125,7 +125,7 @@ def test_two_towers(capsys, candidates):
     """Slates get better. Mutants: the gradient uphill; of candidates, put at their places among themselves."""
     main = example("two_towers")["main"]
     shares, medians, others = main(["--items", "3000", "--slates", "20", "--steps", "50", *candidates])
-    assert np.mean(shares[-10:]) > np.mean(shares[:10]) + 0.2
+    assert np.mean(shares[-10:]) > np.mean(shares[:10]) + 0.1
     assert set(medians) >= {"scores", "draws", "policy gradient", "backward"}
     assert min(*medians.values(), *others.values()) > 0.0
     assert "of the slates had a purchase" in capsys.readouterr().out
