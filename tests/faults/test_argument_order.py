@@ -133,13 +133,13 @@ def test_grades_that_are_none_of_it(labels):
 
 
 LONG = np.linspace(-1.0, 1.0, 10_001)
-OF_LISTS = "sample_rankings", "ranking_", "PlackettLuce", "ips", "doubly", "rips", "iips", "pseudo", "expected_reward"
+OF_LISTS = "sample_rankings", "ranking_", "PlackettLuce", "ips", "doubly", "rips", "iips", "pseudo"
 OF_LISTS += ("fit_strengths",)  # the shape of rankings tells
 ONE_QUERY = r"all 10001 documents count as one query: pass offsets, or offsets=\[0, 10001\] if they are one"
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in (*BATCHES, *OTHERS) if not name.startswith(OF_LISTS) and "rewards" not in name]
+    "name", [name for name in (*BATCHES, *OTHERS) if not name.startswith(OF_LISTS) and "reward" not in name]
 )
 def test_a_batch_without_offsets(name):
     """Mutants: no warning in compiled code, or for arrays that it does not read itself."""
