@@ -8,56 +8,78 @@ import pytest
 import plrank_fast as plr
 
 
-def rankings_of(true, n_rankings, seed, tied):
-    """Rankings of three to five of the items, in places that are equal for some of them if ``tied``."""
-    rng = np.random.default_rng(seed)
-    compared = [rng.permutation(true.size)[: rng.integers(3, 6)] for _ in range(n_rankings)]
-    places = [np.argsort(np.argsort(rng.gumbel(size=one.size) - true[one])) // (1 + tied) for one in compared]
-    return compared, places
+def rankings_of(tied):
+    """Rankings of three to five of six items, in places that are equal for some of them if ``tied``; and with the items
+    of each ranking all orders that agree with the places."""
+    rng, true = np.random.default_rng(2), np.linspace(-1.0, 1.0, 6)
+    compared = [rng.permutation(6)[: rng.integers(3, 6)] for _ in range(15)]
+    places = [np.argsort(np.argsort(rng.gumbel(size=items.size) - true[items])) // (1 + tied) for items in compared]
+    agree = [
+        (items, [order for order in itertools.permutations(range(items.size)) if (np.diff(place[[*order]]) >= 0).all()])
+        for items, place in zip(compared, places, strict=True)
+    ]
+    return (*map(np.concatenate, (compared, places)), plr.offsets_from_group([*map(len, compared)])), agree
 
 
-def of_rows(compared, places):
-    return np.concatenate(compared), np.concatenate(places), plr.offsets_from_group([one.size for one in compared])
-
-
-def log_likelihood(strengths, compared, places):
-    """Summed over all orders that agree with the places."""
-    total = 0.0
-    for items, place in zip(compared, places, strict=True):
-        agree = [
-            order for order in itertools.permutations(range(items.size)) if (np.diff(place[list(order)]) >= 0).all()
-        ]
-        total += np.log(np.exp(plr.ranking_log_prob(strengths[items], agree)).sum())
-    return total
-
-
-@pytest.mark.parametrize("ridge", [0.0, 0.3])
+@pytest.mark.parametrize("kind", ["free", "ridge", "prior", "features", "both", "reference"])
 @pytest.mark.parametrize("tied", [0, 1])
-def test_maximum_of_the_likelihood(tied, ridge):
+def test_maximum_of_the_likelihood(tied, kind):
     """Gradient and Hessian by differences of enumerated likelihoods.
 
     Mutants: places in descending order; the ridge left out of gradient or information; information of the item in the
-    place before; a step taken without the last correction; a variance of the mean that depends on the ridge.
+    place before; a step taken without the last correction; a variance of the mean that depends on the ridge; a penalty
+    on coefficients; means with the wrong sign; counts not used; a reference whose own variance stays.
     """
-    compared, places = rankings_of(np.linspace(-1.0, 1.0, 6), 15, 2, tied)
-    fit = plr.fit_strengths(*of_rows(compared, places), ridge=ridge)
-    assert abs(fit.strengths.sum()) < 1e-9
+    data, agree = rankings_of(tied)
+    rng = np.random.default_rng(7)
+    counts, features, prior = rng.integers(1, 4, 15), rng.normal(size=(6, 2)) + 3.0, rng.normal(size=6) + 5.0
+    centred, zeros, centre = features - features.mean(axis=0), np.zeros(6), np.eye(6) - 1 / 6
+    # strengths as a linear function of parameters, and the penalties and means of these
+    columns, penalty, means, options = {
+        "free": (np.eye(6), zeros, zeros, {}),
+        "ridge": (np.eye(6), zeros + 0.3, zeros, {"ridge": 0.3}),
+        "prior": (np.eye(6), zeros + 2.0, centre @ prior, {"ridge": 2.0, "prior": prior}),
+        "features": (centred, np.zeros(2), np.zeros(2), {"features": features}),
+        "both": (
+            np.hstack([centred, np.eye(6)]), np.append([0, 0], zeros + 0.5), np.zeros(8),
+            {"features": features, "ridge": 0.5},
+        ),
+        "reference": (np.eye(6), zeros, zeros, {"reference": 3}),
+    }[kind]  # fmt: skip
+    fit = plr.fit_strengths(*data, weights=counts, **options)
+    parameters = fit.strengths
+    if "features" in options:
+        parameters = np.append(fit.coefficients, (fit.strengths - centred @ fit.coefficients) * (kind == "both"))
+        parameters = parameters[: len(penalty)]
+    np.testing.assert_allclose(columns @ parameters, fit.strengths, atol=1e-12)
+    if kind == "reference":
+        centre = np.eye(6) - (np.arange(6) == 3)
+    np.testing.assert_allclose(centre @ fit.strengths, fit.strengths, atol=1e-9)
+
+    def log_likelihood(strengths):
+        chances = [np.exp(plr.ranking_log_prob(strengths[items], orders)).sum() for items, orders in agree]
+        return counts @ np.log(chances)
 
     def objective(change):
-        strengths = fit.strengths + change
-        return log_likelihood(strengths, compared, places) - 0.5 * ridge * strengths @ strengths
+        off = parameters + change - means
+        return log_likelihood(columns @ (parameters + change)) - 0.5 * penalty @ off**2
 
-    steps = 1e-3 * np.eye(6)
-    gradient = [(objective(step) - objective(-step)) / 2e-3 for step in steps]
-    assert np.abs(gradient).max() < 2e-6
-    hessian = np.array([
-        [(objective(a + b) - objective(a - b) - objective(b - a) + objective(-a - b)) / 4e-6 for a in steps]
-        for b in steps
-    ])  # fmt: skip
-    centre = np.eye(6) - 1 / 6
-    np.testing.assert_allclose(fit.covariance @ -hessian @ centre, centre, atol=1e-4)
-    np.testing.assert_allclose(fit.covariance.sum(axis=0), 0.0, atol=1e-7)
+    gradient = [(objective(step) - objective(-step)) / 2e-3 for step in 1e-3 * np.eye(len(penalty))]
+    assert np.abs(gradient).max() < 1e-5
+
+    def curvature(a, b):
+        ends = [(i * j, i * a + j * b) for i, j in itertools.product((1, -1), repeat=2)]
+        return sum(sign * log_likelihood(fit.strengths + change) for sign, change in ends) / 4e-6
+
+    hessian = np.array([[curvature(a, b) for a in 1e-3 * np.eye(6)] for b in 1e-3 * np.eye(6)])
+    information = columns.T @ -hessian @ columns + np.diag(penalty)
+    if "features" not in options:
+        information += 1.0  # what all strengths have in common is taken out by the centre
+    inverse = np.linalg.inv(information)
+    np.testing.assert_allclose(fit.covariance, centre @ columns @ inverse @ columns.T @ centre.T, atol=1e-5)
     np.testing.assert_allclose(fit.standard_errors**2, np.diag(fit.covariance))
+    if "features" in options:
+        np.testing.assert_allclose(fit.coefficient_covariance, inverse[:2, :2], atol=1e-5)
 
 
 def test_steps_that_go_too_far(monkeypatch):
@@ -172,57 +194,6 @@ def test_weak_links_between_groups():
     assert along @ fit.covariance @ along == pytest.approx(1e3, rel=1e-6)
     with pytest.raises(ValueError, match="too weakly: pass a larger ridge"):
         plr.fit_strengths([*one, [2, 3], [3, 2]], ridge=1e-300)
-
-
-def by_newton(rankings, counts, n_items, columns, penalty, means):
-    """Strengths, their covariance and all parameters by Newton's method on sums over choices, without ties."""
-    parameters = np.zeros(columns.shape[1])
-    for _ in range(50):
-        strengths = columns @ parameters
-        slopes, information = np.zeros(n_items), np.zeros((n_items, n_items))
-        for ranking, count in zip(rankings, counts, strict=True):
-            for rank in range(len(ranking)):
-                left = ranking[rank:]
-                chances = np.exp(strengths[left] - strengths[left].max())
-                chances /= chances.sum()
-                slopes[ranking[rank]] += count
-                slopes[left] -= count * chances
-                information[np.ix_(left, left)] += count * (np.diag(chances) - np.outer(chances, chances))
-        inverse = np.linalg.pinv(columns.T @ information @ columns + np.diag(penalty), hermitian=True)
-        parameters = parameters + inverse @ (columns.T @ slopes - penalty * (parameters - means))
-    return columns @ parameters, columns @ inverse @ columns.T, parameters
-
-
-@pytest.mark.parametrize("kind", ["free", "prior", "features", "both", "reference"])
-def test_newton(kind):
-    """Mutants: a penalty on coefficients; features not centred; means with the wrong sign; counts not used; a reference
-    whose own variance stays."""
-    rng = np.random.default_rng(7)
-    rankings = [rng.permutation(7)[: rng.integers(2, 6)].tolist() for _ in range(60)]
-    counts = rng.integers(1, 9, 60)
-    features = rng.normal(size=(7, 2)) + 3.0
-    columns, penalty, means, options = np.eye(7), np.zeros(7), np.zeros(7), {}
-    centred = features - features.mean(axis=0)
-    if kind == "prior":
-        prior = rng.normal(size=7) + 5.0
-        penalty, means, options = np.full(7, 2.0), prior - prior.mean(), {"ridge": 2.0, "prior": prior}
-    elif kind == "features":
-        columns, penalty, means, options = centred, np.zeros(2), np.zeros(2), {"features": features}
-    elif kind == "both":
-        columns, means = np.hstack([centred, columns]), np.zeros(9)
-        penalty, options = np.append([0, 0], np.full(7, 0.5)), {"features": features, "ridge": 0.5}
-    elif kind == "reference":
-        options = {"reference": 3}
-    strengths, covariance, parameters = by_newton(rankings, counts, 7, columns, penalty, means)
-    centre = np.eye(7) - (np.arange(7) == 3 if kind == "reference" else 1 / 7)
-    fit = plr.fit_strengths(rankings, weights=counts, **options)
-    np.testing.assert_allclose(fit.strengths, centre @ strengths, atol=1e-8)
-    np.testing.assert_allclose(fit.covariance, centre @ covariance @ centre.T, atol=2e-7)
-    if columns.shape[1] in (2, 9):
-        np.testing.assert_allclose(fit.coefficients, parameters[:2], atol=1e-8)
-        inverse = np.linalg.inv(centred.T @ centred) @ centred.T
-        if kind == "features":
-            np.testing.assert_allclose(fit.coefficient_covariance, inverse @ covariance @ inverse.T, atol=2e-7)
 
 
 def test_forms_of_rankings():
