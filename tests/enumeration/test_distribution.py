@@ -69,18 +69,6 @@ class TestEntropyAndDivergence:
             assert abs(value[0] - exact_kl(scores, other, 1)) < 1e-12 * max(1.0, abs(value[0]))
             assert error[0] == 0.0
 
-    @pytest.mark.parametrize("cutoff", [2, 3, 5, None])
-    def test_unbiased(self, cutoff):
-        """The sum over choices, averaged over all rankings in place of drawn ones."""
-        ranks = cutoff or 5
-        rankings = every_prefix(5, ranks - 1)
-        chances = np.exp(plr.ranking_log_prob(SCORES, rankings))
-        distribution = plr.distribution
-        entropy = distribution._sums_over_choices(SCORES, None, rankings, ranks)
-        assert abs(chances @ entropy - exact_entropy(SCORES, ranks)) < 1e-12
-        kl = distribution._sums_over_choices(SCORES, OTHER, rankings, ranks)
-        assert abs(chances @ kl - exact_kl(SCORES, OTHER, ranks)) < 1e-12
-
     @pytest.mark.parametrize("n_samples", [300, 1000])
     @pytest.mark.parametrize("spread", [1.0, 5.0, 20.0, 60.0])
     def test_peaked(self, spread, n_samples):

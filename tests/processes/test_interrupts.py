@@ -79,23 +79,6 @@ def test_work_can_be_cut_finely(name, costs):
 
 
 @pytest.mark.parametrize(
-    ("call", "steps"),
-    [
-        (loss("soft_rank", n_docs=3000, n_relevant=1, cutoff=200), 3 * 3000 * 200),
-        (loss("pairwise_logistic", n_docs=3000), 3000 * 3000),
-        (gradient(plr.pl_rank_cmc, n_docs=100, n_samples=2000, cutoff=20), 2000 * 100 * 20),
-    ],
-    ids=["soft_rank", "pairwise_logistic", "pl_rank_cmc"],
-)
-@pytest.mark.parametrize("round_ns", [1e4, 1e5])
-def test_work_between_two_looks(call, steps, round_ns, costs):
-    """In rounds of so many nanoseconds, at most ten times as many steps of the inner loops lie between two looks, in
-    the mean: no machine takes less than a tenth of a nanosecond for one. Mutant: the length of rounds not heeded."""
-    costs(round_ns=round_ns)
-    assert looks_of(call) >= 0.1 * steps / round_ns
-
-
-@pytest.mark.parametrize(
     ("function", "n_docs", "spread"),
     [
         *((plr.pl_rank_2, 20_000, 1.0), (plr.pl_rank_cmc, 30_000, 1.0), (plr.pl_rank_cmc, 5_000, 1e3)),

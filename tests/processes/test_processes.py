@@ -77,20 +77,6 @@ def test_a_wheel_brings_its_openmp():
     assert str(next(libraries.glob("libgomp*"), None)) in loaded
 
 
-@pytest.mark.skipif(not hasattr(os, "sched_getaffinity"), reason="processors cannot be counted here")
-def test_workers_of_joblib_share_the_processors():
-    """Processes as many as processors leave one thread to each: joblib says so by OMP_NUM_THREADS."""
-    pytest.importorskip("joblib")
-    if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one processor")
-    assert run_on_batch("""
-        import joblib
-        n = len(os.sched_getaffinity(0))
-        threads = lambda: __import__("plrank_fast").build_info()["n_threads"]
-        print(set(joblib.Parallel(n_jobs=n)(joblib.delayed(threads)() for _ in range(4))))
-    """) == "{1}\n"  # fmt: skip
-
-
 FAILING_MALLOC = """
 #define _GNU_SOURCE
 #include <dlfcn.h>
