@@ -32,32 +32,27 @@ def caches(folder):
     return sorted(path for path in folder.iterdir() if path.name.endswith(".letor-cache"))
 
 
-@pytest.mark.parametrize("options", [{}, {"dtype": np.float32}, {"n_features": 9}, {"string_qids": True}], ids=str)
-def test_same_data(text, parsed, options):
-    """Mutants: labels kept in the type of the features; arrays placed one byte off; qids always integers."""
-    plain = load_letor(text, **options)
-    first, second = (load_letor(text, cache=True, **options) for _ in range(2))
-    assert parsed == ["data.txt"] * 2
-    for data in (first, second):
-        assert data.fingerprint() == plain.fingerprint()
-        assert data.name == plain.name
-        for name in ("features", "labels", "offsets", "query_ids"):
-            assert getattr(data, name).dtype == getattr(plain, name).dtype
-    assert len(caches(text.parent)) == 1
-    assert len(list(text.parent.iterdir())) == 2  # no temporary file is left
+def test_same_data_for_the_same_options(text, parsed):
+    """Mutants: labels kept in the type of the features; arrays placed one byte off; qids always integers; the name of
+    the cache made without the options; a cache under another's name believed."""
+    cases = {}, {"dtype": np.float32}, {"n_features": 5}, {"string_qids": True}
+    plain = [load_letor(text, **options) for options in cases]
 
+    def compare_all():
+        for data, options in zip(plain, cases, strict=True):
+            cached = load_letor(text, cache=True, **options)
+            assert (cached.fingerprint(), cached.name) == (data.fingerprint(), data.name)
+            for name in ("features", "labels", "offsets", "query_ids"):
+                assert getattr(cached, name).dtype == getattr(data, name).dtype
 
-def test_options_are_kept_apart(text, parsed):
-    """Mutants: the name of the cache made without the options; a cache under another's name believed."""
-    for _ in range(2):
-        for options in ({}, {"dtype": np.float32}, {"n_features": 5}, {"string_qids": True}):
-            assert load_letor(text, cache=True, **options).fingerprint() == load_letor(text, **options).fingerprint()
-    assert len(parsed) == 4 * 3
+    compare_all()
+    compare_all()
+    assert len(parsed) == 2 * len(cases)
     one, *others = caches(text.parent)
+    assert len(list(text.parent.iterdir())) == 1 + len(cases)  # no temporary file is left
     for other in others:
         other.write_bytes(one.read_bytes())
-    for options in ({}, {"dtype": np.float32}, {"n_features": 5}, {"string_qids": True}):
-        assert load_letor(text, cache=True, **options).fingerprint() == load_letor(text, **options).fingerprint()
+    compare_all()
     text.write_bytes(TEXT.replace(b"qid:7", b"qid:q"))
     with pytest.raises(ValueError, match="line 3"):
         load_letor(text, cache=True)
@@ -166,7 +161,7 @@ def test_where_nothing_can_be_written(text, monkeypatch):
 
 
 def test_folder(text, parsed, tmp_path):
-    """Mutant: files of one name in two folders share a cache."""
+    """Mutants: files of one name in two folders share a cache; only the first of several files looked at."""
     other = tmp_path / "fold2" / "data.txt"
     other.parent.mkdir()
     other.write_bytes(TEXT.replace(b"2:3", b"2:9"))
@@ -177,24 +172,17 @@ def test_folder(text, parsed, tmp_path):
     assert len(parsed) == 2
     assert len(caches(folder)) == 2
     assert not caches(tmp_path)
-
-
-def test_several_files(text, parsed, tmp_path):
-    """Mutant: only the first file looked at."""
-    second = tmp_path / "b.txt"
-    second.write_bytes(b"3 qid:2 5:1\n")
-    for _ in range(2):
-        assert load_letor([text, second], cache=True).features.tolist()[3] == [0, 0, 0, 0, 1]
-    assert parsed == ["data.txt", "b.txt"]
-    second.write_bytes(b"3 qid:2 5:8\n")
-    assert load_letor([text, second], cache=True).features[3, 4] == 8.0
-    assert load_letor([second, text], cache=True).labels.tolist() == [3, 1, 0, 2]
+    for value in (2.0, 4.0):
+        other.write_bytes(b"3 qid:2 3:%d\n" % value)
+        for _ in range(2):
+            assert load_letor([text, other], cache=folder).features[:, 2].tolist() == [0.5, 0.0, 0.0, value]
+    assert len(parsed) == 6
+    assert load_letor([other, text], cache=folder).labels.tolist() == [3, 1, 0, 2]
 
 
 def test_arguments(text):
-    for wrong in (1, None, 2.5):
-        with pytest.raises(TypeError, match=f"cache must be True, False or a folder, got {wrong!r}"):
-            load_letor(text, cache=wrong)
+    with pytest.raises(TypeError, match="cache must be True, False or a folder, got 1"):
+        load_letor(text, cache=1)
     with pytest.raises(FileNotFoundError):
         load_letor(text.parent / "absent.txt", cache=True)
     if hasattr(os, "mkfifo"):

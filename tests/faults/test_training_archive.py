@@ -17,12 +17,14 @@ HEADER = {"epoch": 3, "text": "naïve", "share": 0.1 + 0.2}
 ARRAYS = {"network/0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "optimizer/0/step": np.array(7.5)}
 
 
-def test_round_trip_in_both_byte_orders(tmp_path):
-    """Files are little-endian and arrays those of the machine. Mutants: 0-d arrays flattened; floats rounded; arrays
-    kept as they are in writing, or in reading."""
-    others = {name: array.astype(array.dtype.newbyteorder("S")) for name, array in ARRAYS.items()}
-    for name, given in {"these": ARRAYS, "others": others}.items():
-        write_archive(tmp_path / name, "checkpoint", HEADER, given)
+def test_round_trip_in_both_byte_orders(tmp_path, monkeypatch):
+    """Files are little-endian and arrays those of the machine; equal contents give equal bytes. Mutants: 0-d arrays
+    flattened; floats rounded; arrays kept as they are in writing, or in reading; the time of writing inside; the
+    entries in the order of the mapping."""
+    others = {name: array.astype(array.dtype.newbyteorder("S")) for name, array in reversed(ARRAYS.items())}
+    write_archive(tmp_path / "these", "checkpoint", HEADER, ARRAYS)
+    monkeypatch.setattr(time, "time", lambda: 3e9)
+    write_archive(tmp_path / "others", "checkpoint", dict(reversed(HEADER.items())), others)
     assert (tmp_path / "these").read_bytes() == (tmp_path / "others").read_bytes()
     header, arrays = read_archive(tmp_path / "others", "checkpoint")
     assert header == HEADER
@@ -31,14 +33,6 @@ def test_round_trip_in_both_byte_orders(tmp_path):
         assert array.dtype.isnative
         np.testing.assert_array_equal(array, ARRAYS[name], strict=True)
     assert sorted(os.listdir(tmp_path)) == ["others", "these"]
-
-
-def test_equal_contents_give_equal_bytes(tmp_path, monkeypatch):
-    """Mutants: the time of writing inside; the arrays in the order of the mapping."""
-    write_archive(tmp_path / "a", "model", HEADER, ARRAYS)
-    monkeypatch.setattr(time, "time", lambda: 3e9)
-    write_archive(tmp_path / "b", "model", dict(reversed(HEADER.items())), dict(reversed(ARRAYS.items())))
-    assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes()
 
 
 def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
@@ -59,7 +53,7 @@ def test_every_flipped_bit_and_every_truncation_raises(tmp_path):
 
 
 def test_other_versions_and_kinds_are_named(tmp_path, monkeypatch):
-    """Mutant: the version compared with >= only, so that a newer file is misread."""
+    """Mutants: the version compared with >= only, so that a newer file is misread; a header that is a list taken."""
     path = tmp_path / "file"
     for version in (0, 2):
         monkeypatch.setattr(archive, "VERSION", version)
@@ -69,6 +63,9 @@ def test_other_versions_and_kinds_are_named(tmp_path, monkeypatch):
             read_archive(path, "checkpoint")
     write_archive(path, "model", HEADER, ARRAYS)
     with pytest.raises(ValueError, match="is a model file"):
+        read_archive(path, "checkpoint")
+    write_archive(path, "checkpoint", [], ARRAYS)
+    with pytest.raises(ValueError, match="header is not a JSON object"):
         read_archive(path, "checkpoint")
     path.write_bytes(b"\x80\x04\x95 a pickle")
     with pytest.raises(ValueError, match="is not a checkpoint file, or its first line is damaged"):
@@ -137,34 +134,6 @@ def test_temporary_files_are_new(tmp_path, monkeypatch, mode):
     assert {*tmp_path.iterdir()} == {own, target, tmp_path / "out", *guessed}
 
 
-def with_digest(kind, payload):
-    digest = hashlib.sha256(payload).hexdigest()
-    return f"plrank-fast {kind} {archive.VERSION} {digest}\n".encode() + payload
-
-
-def test_right_digest_over_anything(tmp_path):
-    """Bits flipped before the digest is made: an error that names the file, or an archive. Mutant: only the errors
-    caught that NumPy raises for damaged files, a header that is a list let through."""
-    path = tmp_path / "file"
-    write_archive(path, "model", HEADER, ARRAYS)
-    payload = path.read_bytes().partition(b"\n")[2]
-    for position in range(len(payload)):
-        for bit in (position % 8, 7):
-            damaged = bytearray(payload)
-            damaged[position] ^= 1 << bit
-            path.write_bytes(with_digest("model", bytes(damaged)))
-            try:
-                header, _ = read_archive(path, "model")
-            except ValueError as error:
-                assert str(error).startswith(f"model {path} cannot be read (")  # noqa: PT017 - some flips are harmless
-            else:
-                assert isinstance(header, dict)
-    for header in ([], "text", 3, None):
-        write_archive(path, "model", header, ARRAYS)
-        with pytest.raises(ValueError, match="header is not a JSON object"):
-            read_archive(path, "model")
-
-
 @pytest.mark.parametrize(
     ("dtype", "shape", "told"),
     [
@@ -174,12 +143,13 @@ def test_right_digest_over_anything(tmp_path):
 )  # fmt: skip
 @pytest.mark.parametrize("mapped", [False, True])
 def test_wrong_descriptions_under_the_right_digest(tmp_path, dtype, shape, told, mapped):
-    """More than the file has, of no length, or pickled. Mutants: the shape not compared; the error let through."""
+    """More than the file has, of no length, or pickled. Mutants: the shape not compared; the error let through, or
+    only those caught that NumPy raises for damaged files."""
     path = tmp_path / "file"
     write_archive(path, "model", HEADER, {"weights": np.zeros(6, np.float32)})
     _, described, content = path.read_bytes().split(b"\n", 2)
-    text = json.dumps({**json.loads(described), "arrays": {"weights": [dtype, shape]}}).encode()
-    path.write_bytes(with_digest("model", text + b"\n" + content))
+    text = json.dumps({**json.loads(described), "arrays": {"weights": [dtype, shape]}}).encode() + b"\n" + content
+    path.write_bytes(f"plrank-fast model {archive.VERSION} {hashlib.sha256(text).hexdigest()}\n".encode() + text)
     with pytest.raises(ValueError, match=rf"^model {path} cannot be read \(.*({told})"):
         read_archive(path, "model", mapped=mapped)
 
