@@ -24,6 +24,12 @@ QUERY = np.repeat(np.arange(N_QUERIES), LENGTHS)
 DCG = {"gain": "linear", "normalize": False}  # of labels that are gains, as the library's functions have it
 EXACT = {"cutoff": 3, "method": "exact"} | DCG
 
+# JAX runs threads, of which a fork elsewhere in the test session knows nothing
+IGNORED_WARNINGS = [
+    pytest.mark.filterwarnings("ignore:.*fork.*"),
+    pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated"),
+]
+
 
 def padded(values, filling, length=7):
     """Rows of the ragged values, (n_queries, length), and where they stand; every second one at the end of its row."""

@@ -4,7 +4,6 @@ import ctypes
 import json
 import mmap
 import re
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -369,21 +368,16 @@ def faults(name):
         "rank_weights": [(None, "NULL_POINTER"), *((a, "BAD_RANK_WEIGHTS") for a in beyond(query.theta))],
         "n_items": [(-1, "BAD_N_ITEMS"), (2**31, "BAD_N_ITEMS"), (-(2**63), "BAD_N_ITEMS")],
         "cutoff": [(-1, "BAD_CUTOFF"), (2**62, "BAD_CUTOFF")],
-        "n_rankings": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
         "length": [(-1, "BAD_RANKINGS"), (2**62, "BAD_N_SAMPLES" if "stream" in position else "BAD_RANKINGS")],
-        "log_prob": [(None, "NULL_POINTER")],
-        "n_samples": [(0, "BAD_N_SAMPLES"), (-5, "BAD_N_SAMPLES"), (2**63 - 1, "BAD_N_SAMPLES")],
+        **{sizes: [(n, "BAD_N_SAMPLES") for n in (0, -5, 2**63 - 1)] for sizes in ("n_samples", "n_rankings")},
         "sampler": [(-1, "BAD_SAMPLER"), (5, "BAD_SAMPLER")],
         "noise": [(-1, "BAD_NOISE"), (2, "BAD_NOISE")],
         "stop": [(None, "NULL_POINTER"), *((with_value(query.stop, 9, x), "BAD_STOP") for x in (-1e-9, 1.1, np.nan))],
         "rtol": [(x, "BAD_RTOL") for x in (0.0, -1.0, 9e-11, 1.0, np.nan, np.inf)],
         "sigma": [(x, "BAD_SIGMA") for x in (0.0, -1.0, 6e-61, 2e60, np.nan, np.inf)],
-        "gradient": [(None, "NULL_POINTER")],
-        "ranking": [(None, "NULL_POINTER")],
-        "buckets": [(None, "NULL_POINTER")],
-        "rankings": [(None, "NULL_POINTER")],
-        "probabilities": [(None, "NULL_POINTER")],
     }
+    for argument in ("log_prob", "gradient", "ranking", "buckets", "rankings", "probabilities"):
+        bad[argument] = [(None, "NULL_POINTER")]
     if "cutoff" in position and "length" in position:
         bad["length"].append((query.cutoff - 1, "BAD_RANKINGS"))
     if "length" in position:
@@ -500,27 +494,6 @@ def test_a_table_used_for_thousands_of_rankings():
         _, stream = stream_for(query=5, block=number)
         assert call("sample_rankings", (stream, scores, *sizes, SAMPLERS.index("alias"), part), sizes) == 0
         np.testing.assert_array_equal(part, whole[number * block : (number + 1) * block])
-
-
-def test_many_threads():
-    """ctypes lets go of the GIL; threads share nothing but the functions."""
-    rng = np.random.default_rng(3)
-    offsets = plr.offsets_from_group(rng.integers(2, 200, size=400))
-    scores, relevance = rng.normal(size=offsets[-1]), rng.random(offsets[-1])
-    theta, gradient = plr.dcg_weights(10), np.empty(offsets[-1])
-    expected = plr.pl_rank_3(scores, relevance, theta, offsets=offsets, rng=SEED)
-
-    def one(q):
-        part = slice(offsets[q], offsets[q + 1])
-        n_items = int(offsets[q + 1] - offsets[q])
-        out = gradient[part]
-        _, stream = stream_for(query=q)
-        metric = scores[part], relevance[part], n_items, theta, 10
-        return call("pl_rank_3", (stream, *metric, 100, 0, None, 0, out, None), (n_items, 10, 100))
-
-    with ThreadPoolExecutor(8) as pool:
-        assert not any(pool.map(one, range(400)))
-    assert np.array_equal(gradient, expected)
 
 
 # ------------------------------------------------------------------------------------------------ frozen

@@ -8,7 +8,7 @@ import pytest
 
 import frameworks
 import plrank_fast as plr
-from frameworks import DCG, EXACT, OFFSETS, RNG, WEIGHTS
+from frameworks import DCG, EXACT, IGNORED_WARNINGS, OFFSETS, RNG, WEIGHTS
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
@@ -21,8 +21,7 @@ from plrank_fast.jax import PlackettLuce  # noqa: E402
 plackett_luce_loss = partial(adapter.plackett_luce_loss, **DCG)
 SCORES, LABELS = (each.astype(np.float32) for each in (frameworks.SCORES, frameworks.LABELS))
 
-# JAX runs threads, of which a fork elsewhere in the test session knows nothing
-pytestmark = pytest.mark.filterwarnings("ignore:.*fork.*")
+pytestmark = IGNORED_WARNINGS
 
 
 def test_jit_and_the_seed_as_data():
