@@ -1,7 +1,6 @@
 """``make hunt``: a seeded part finds no error, so its references are right, and it finds errors that are put in."""
 
 import dataclasses
-import itertools
 
 import numpy as np
 import pytest
@@ -35,31 +34,14 @@ def relatively_wrong(call, factor, place=0):
 
 
 class TestHunt:
-    @pytest.mark.parametrize(("attacks", "rounds"), [(OF_RANKINGS, 1), (OF_LABELS_AND_LOGS, 1)])
-    def test_seeded(self, attacks, rounds, capsys):
+    @pytest.mark.parametrize("attacks", [OF_RANKINGS, OF_LABELS_AND_LOGS, ("long",)])
+    def test_seeded(self, attacks, capsys):
         """Part of the search, the same every time. Without mutants of its own: the tests below put errors in."""
-        hunt = Hunt(0, most_cost=3e5, attacks=attacks, rounds=rounds)
+        hunt = Hunt(0, most_cost=3e5, attacks=attacks, rounds=1)
         hunt.run()
         print(hunt.report())
         assert {worst.case.attack for worst in hunt.worst.values()} == set(attacks)
         assert not hunt.findings
-
-    def test_long_lists(self, monkeypatch, capsys):
-        """A few of them, then with an entry of the gradient that is left out, which no multiple of it shows."""
-        exact = plr.pl_rank_exact
-
-        def first_left_out(*arguments, **options):
-            result = exact(*arguments, **options)
-            (result[0] if isinstance(result, tuple) else result)[0] = 0.0
-            return result
-
-        for wrong in (False, True):
-            if wrong:
-                monkeypatch.setattr(plr, "pl_rank_exact", first_left_out)
-            hunt = Hunt(0, most_cost=1e5, attacks=["long"])
-            for _ in itertools.islice(hunt.round("long"), 3):
-                pass
-            assert bool(hunt.findings) == wrong
 
     @pytest.mark.parametrize(
         ("attack", "name", "factor"),
@@ -75,6 +57,8 @@ class TestHunt:
             ("probabilities", "exposure", 1 + 1e-7),
             ("given", "pl_rank_3", 1 + 1e-10),
             ("long given", "pl_rank_3", 1 + 1e-11),
+            ("long", "pl_rank_exact", 1 + 1e-2),
+            ("long", "expected_metric", 1 + 1e-2),
             ("given", "placement_policy_gradient", 1 + 1e-10),
             ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),

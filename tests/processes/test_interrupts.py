@@ -80,9 +80,7 @@ def test_work_can_be_cut_finely(name, costs):
 
 @pytest.mark.parametrize(
     ("function", "n_docs", "spread"),
-    [
-        *((plr.pl_rank_2, 20_000, 1.0), (plr.pl_rank_cmc, 30_000, 1.0), (plr.pl_rank_cmc, 5_000, 1e3)),
-    ],
+    [(plr.pl_rank_2, 20_000, 1.0), (plr.pl_rank_cmc, 30_000, 1.0), (plr.pl_rank_cmc, 5_000, 1e3)],
 )
 def test_looks_within_a_ranking(function, n_docs, spread):
     """Where a ranking of all documents takes a tenth of a second or more. Mutants: none within a ranking."""

@@ -79,15 +79,19 @@ def be_rank(folder):
     return main(["train", "--resume", str(folder), "--epochs", "6", "--checkpoint-seconds", "0"])
 
 
+@pytest.fixture(scope="module", autouse=True)
+def torch_threads():
+    """A training run sets those of the process."""
+    before = torch.get_num_threads()
+    yield
+    torch.set_num_threads(before)
+
+
 @pytest.fixture(scope="module")
 def launched(tmp_path_factory):
     """Folder of a run of two epochs in one process, which two then went on with; and the processes' output."""
     folder = tmp_path_factory.mktemp("ranks")
-    threads = torch.get_num_threads()
-    try:
-        main([*TRAIN, "--output", str(folder), "--epochs", "2", "--quiet"])
-    finally:
-        torch.set_num_threads(threads)
+    main([*TRAIN, "--output", str(folder), "--epochs", "2", "--quiet"])
     launcher = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(N_RANKS)]
     environment = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
@@ -101,15 +105,7 @@ def launched(tmp_path_factory):
     return folder, subprocess.CompletedProcess(process.args, process.returncode, out, err)
 
 
-@pytest.fixture
-def torch_threads():
-    """A training run sets those of the process."""
-    before = torch.get_num_threads()
-    yield
-    torch.set_num_threads(before)
-
-
-def test_gradients_of_several_ranks(launched, tmp_path, torch_threads):
+def test_gradients_of_several_ranks(launched, tmp_path):
     """Gradients are those of one process, to rounding, for every kind of method and with uneven or empty shares.
 
     Mutants: the mean over the ranks for the sum; ``first_query`` not passed on to estimators, to losses,
@@ -137,7 +133,7 @@ def test_one_rank_writes_and_a_dead_one_ends_the_run(launched):
     assert progress["epoch"] == DEATH[0]
 
 
-def test_resumed_by_another_number_of_ranks(launched, tmp_path, torch_threads):
+def test_resumed_by_another_number_of_ranks(launched, tmp_path):
     """One process, then two, then one again: what one would have come to, to the rounding of float32.
 
     Mutant: gradients of two ranks averaged.
@@ -152,32 +148,8 @@ def test_resumed_by_another_number_of_ranks(launched, tmp_path, torch_threads):
     assert (folder / "results.json").exists()
     for name, array in weights.items():
         np.testing.assert_allclose(arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
-    assert any(np.abs(weights[f"network/{name}"] - array).max() > 0.01 for name, array in untrained().items())
-
-
-def untrained():
-    """Weights that training starts from."""
-    return ScoringNetwork(6, TrainingConfig().hidden, seed=0).weights()
-
-
-@pytest.mark.parametrize("n_ranks", [1, 2, 3, 16])
-def test_shares_hold_every_query_once(n_ranks):
-    """They are balanced by documents, too. Mutant: the share of the first for all."""
-    rng = np.random.default_rng(n_ranks)
-    for n_queries in (0, 1, 2, 7, 64, 300):
-        lengths = rng.integers(0, 100, n_queries) ** 2
-        offsets = np.concatenate([[0], np.cumsum(lengths)])
-        shares = [Ranks(rank, n_ranks).share(offsets) for rank in range(n_ranks)]
-        ends = [0, *(share.queries.stop for share in shares)]
-        assert [share.queries.start for share in shares] == [share.first_query for share in shares] == ends[:-1]
-        assert ends[-1] == n_queries
-        assert [share.docs for share in shares] == [
-            slice(offsets[share.queries.start], offsets[share.queries.stop]) for share in shares
-        ]
-        for share in shares:
-            own = np.diff(offsets)[share.queries]
-            assert np.array_equal(np.diff(share.offsets), own)
-            assert own.sum() <= offsets[-1] / n_ranks + 2 * lengths.max(initial=0) + 20 * n_queries
+    untrained = ScoringNetwork(6, TrainingConfig().hidden, seed=0).weights()
+    assert any(np.abs(weights[f"network/{name}"] - array).max() > 0.01 for name, array in untrained.items())
 
 
 if __name__ == "__main__":

@@ -104,16 +104,6 @@ class TestShapes:
         assert plr.sample_rankings([], 7, 3).shape == (7, 0)
         assert plr.sample_rankings(np.zeros(5), 7).dtype == np.int32
 
-    def test_batch_is_padded_with_minus_one(self):
-        rankings = plr.sample_rankings(np.zeros(7), 4, 3, offsets=[0, 2, 2, 3, 7], rng=0)
-        assert rankings.shape == (4, 4, 3)
-        assert (rankings[0, :, 2] == -1).all()
-        assert (rankings[1] == -1).all()
-        assert (rankings[2] == [0, -1, -1]).all()
-        for ranking in rankings[3].tolist():
-            assert len(set(ranking)) == 3
-            assert set(ranking) <= {0, 1, 2, 3}
-
 
 class TestWeightsOfZero:
     """Documents with the score -inf are never drawn, and their query ends before them.
