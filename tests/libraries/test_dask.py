@@ -138,11 +138,7 @@ def partitions(problem, client):
     placed = []
     for collection in whole_queries(*(cut(values, sizes) for values in (qid, X, y))):
         parts = dask.compute(*np.ravel(collection.to_delayed()), scheduler="synchronous")
-        held = [
-            client.submit(np.array, part, workers=[worker], pure=False)
-            for part, worker in zip(parts, workers, strict=True)
-        ]
-        distributed.wait(held)
+        held = [client.scatter(part, workers=[worker]) for part, worker in zip(parts, workers, strict=True)]
         arrays = [da.from_delayed(each, part.shape, dtype=part.dtype) for each, part in zip(held, parts, strict=True)]
         placed.append(client.persist(da.concatenate(arrays)))
         distributed.wait(placed)

@@ -16,35 +16,13 @@ OFFSETS = np.array([0, 2, 3])
 RANKINGS = np.array([[[0, 1]], [[0, -1]]])
 
 
-class OnlyDLPack:
-    """An array that has nothing but DLPack's protocol: no conversion of NumPy's, no shape, no type."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def __dlpack__(self, **options):
-        return self._array.__dlpack__(**options)
-
-    def __dlpack_device__(self):
-        return self._array.__dlpack_device__()
+def only(array, *protocol):
+    """An object that has nothing of an array but these methods: no conversion of NumPy's, no shape, no type."""
+    return type("Only", (), {name: staticmethod(getattr(array, name)) for name in protocol})()
 
 
-class OnlyArrow:
-    """An array that has nothing but Arrow's protocol."""
-
-    def __init__(self, array):
-        self._array = array
-
-    def __arrow_c_array__(self, requested_schema=None):
-        return self._array.__arrow_c_array__(requested_schema)
-
-
-class OnlyArrowStream:
-    def __init__(self, array):
-        self._array = array
-
-    def __arrow_c_stream__(self, requested_schema=None):
-        return self._array.__arrow_c_stream__(requested_schema)
+def only_dlpack(array):
+    return only(array, "__dlpack__", "__dlpack_device__")
 
 
 def library(name, make):
@@ -54,11 +32,19 @@ def library(name, make):
 arrow = partial(library, "pyarrow")
 
 
+def read_only_by_dlpack(array):
+    if np.lib.NumpyVersion(np.__version__) < "2.1.0":
+        pytest.skip("NumPy hands out arrays that are read only by DLPack since 2.1")
+    array = array.copy()
+    array.flags.writeable = False
+    return only_dlpack(array)
+
+
 KINDS = {
-    "DLPack": OnlyDLPack,
-    "DLPack, read only": lambda array: read_only_by_dlpack(array),
-    "DLPack, strided": lambda array: OnlyDLPack(np.repeat(array, 2, axis=-1)[..., ::2]),
-    "DLPack of torch": library("torch", lambda torch, array: OnlyDLPack(torch.tensor(array))),
+    "DLPack": only_dlpack,
+    "DLPack, read only": read_only_by_dlpack,
+    "DLPack, strided": lambda array: only_dlpack(np.repeat(array, 2, axis=-1)[..., ::2]),
+    "DLPack of torch": library("torch", lambda torch, array: only_dlpack(torch.tensor(array))),
     "array API": library("array_api_strict", lambda xp, array: xp.asarray(array)),
     "torch": library("torch", lambda torch, array: torch.tensor(array)),
     "JAX": library("jax", lambda jax, array: jax.numpy.asarray(array)),
@@ -68,18 +54,10 @@ KINDS = {
     "Arrow": arrow(lambda pa, array: pa.array(array)),
     "Arrow, chunked": arrow(lambda pa, array: pa.chunked_array([array[:1], array[1:]])),
     "Arrow, dictionary": arrow(lambda pa, array: pa.array(array).dictionary_encode()),
-    "Arrow, protocol": arrow(lambda pa, array: OnlyArrow(pa.array(array))),
-    "Arrow, stream": arrow(lambda pa, array: OnlyArrowStream(pa.chunked_array([array[:1], array[1:]]))),
+    "Arrow, protocol": arrow(lambda pa, array: only(pa.array(array), "__arrow_c_array__")),
+    "Arrow, stream": arrow(lambda pa, array: only(pa.chunked_array([array[:1], array[1:]]), "__arrow_c_stream__")),
 }
 FLAT = [name for name in KINDS if name.startswith(("Arrow", "pandas"))]  # these have one axis
-
-
-def read_only_by_dlpack(array):
-    if np.lib.NumpyVersion(np.__version__) < "2.1.0":
-        pytest.skip("NumPy hands out arrays that are read only by DLPack since 2.1")
-    array = array.copy()
-    array.flags.writeable = False
-    return OnlyDLPack(array)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -130,8 +108,11 @@ def test_missing_values():
         plr.dcg(SCORES, LABELS, offsets=[0.0, 3.0])
 
 
-class OnDevice(OnlyDLPack):
+class OnDevice:
     """An array in the memory of a GPU."""
+
+    def __init__(self, array):
+        pass
 
     def __dlpack_device__(self):
         return 2, 0
@@ -172,7 +153,7 @@ def test_other_tensors():
         plr.dcg(torch.zeros(3, requires_grad=True), LABELS)
     for tensor in (torch.zeros(3, requires_grad=True), torch.zeros(3, dtype=torch.bfloat16)):
         with pytest.raises((TypeError, ValueError), match="scores cannot be read as an array") as caught:
-            plr.dcg(OnlyDLPack(tensor), LABELS)
+            plr.dcg(only_dlpack(tensor), LABELS)
         assert "copy it" not in str(caught.value)
 
 
@@ -187,4 +168,4 @@ def test_arrow_without_pyarrow(monkeypatch):
     """Mutant: an array of one object."""
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pip install ("pyarrow>=|arrow$)'):  # where the project is not installed
-        plr.dcg(OnlyArrow(None), LABELS)
+        plr.dcg(type("Column", (), {"__arrow_c_array__": None})(), LABELS)
