@@ -53,16 +53,10 @@ def test_order_of_the_research_code():
     for weights in (DISCOUNTS, DISCOUNTS.astype(np.float32)):
         with pytest.warns(UserWarning, match=r"scores look like the rank weights of DCG: .*plrank_fast.compat.sigir22"):
             plr.pl_rank_3(weights, LABELS, SCORES, n_samples=2)
-    for cutoff in (2, 10):
-        message = (
-            rf"relevance must have one entry per score, got shape \(40,\) for {cutoff} scores: the order here is \(sc"
-        )
-        with pytest.raises(ValueError, match=message):
-            plr.pl_rank_3(plr.dcg_weights(cutoff), LABELS, SCORES)
+    with pytest.raises(ValueError, match=r"relevance must .*, got shape \(40,\) for 2 scores: the order here is \(sc"):
+        plr.pl_rank_3(plr.dcg_weights(2), LABELS, SCORES)
     with pytest.raises(ValueError, match=r"for 10 scores$"):
         plr.pl_rank_3(SCORES[:10], LABELS, plr.dcg_weights(10))
-    with pytest.raises(ValueError, match=r"for 40 scores$"):
-        plr.pl_rank_3(SCORES, LABELS[:10], plr.dcg_weights(10))
     nearly = DISCOUNTS.copy()
     nearly[-1] -= 1e-5
     silent(plr.pl_rank_3, nearly, LABELS, plr.dcg_weights(3), n_samples=2)

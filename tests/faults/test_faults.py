@@ -12,7 +12,6 @@ from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.boosting import BoostingObjective
 from plrank_fast.data import generate
 
-GRADIENTS = [plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3, plr.pl_rank_cmc]
 SCORES = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
 RELEVANCE = np.array([1.0, 0.0, 3.0, 0.0, 7.0])
 WEIGHTS = np.array([1.0, 0.5, 0.25])
@@ -51,23 +50,15 @@ def test_any_number_of_threads_is_survived(n_threads):
 
 FIVE = np.zeros(5)
 METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "success", "err", "rbp")
-
-
 BY_QID = "become offsets by offsets_from_qid(qid)"
 VALUE_ERRORS = [
-    *(
-        (
-            lambda function=function: function(SCORES, RELEVANCE, WEIGHTS, rankings=[[0, 1]]),
-            "rankings must reach rank 3, got rankings of length 2",
-        )
-        for function in GRADIENTS
-    ),
+    (lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, rankings=[[0, 1]]),
+     "rankings must reach rank 3, got rankings of length 2"),
     (lambda: plr.pl_rank_3(SCORES, [0.0, 1.0, np.nan, 0.0, np.nan], WEIGHTS),
      "relevance must be finite, got nan at index 2"),
     *(
         (lambda bad=bad: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, rankings=bad), message)
         for bad, message in [
-            ([[0, 1, -3]], "rankings must hold items 0 to 4, got -3 at (sample 0, rank 2)"),
             ([[0, 1, 2], [0, 5, 1]], "rankings must hold items 0 to 4, got 5 at (sample 1, rank 1)"),
             ([[0, 1, 0]], "rankings must not repeat an item, got 0 at (sample 0, rank 2)"),
             (np.array([[0, 1, 2**32]], dtype=np.uint64),
