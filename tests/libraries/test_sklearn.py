@@ -180,9 +180,9 @@ def test_errors_name_the_argument(message, parameters, labels, qid):
         PlackettLuceRanker(**parameters).fit(X, labels, qid=qid)
 
 
-@pytest.mark.parametrize("labels", [Y[:-1], np.append(Y, 1), Y[:1]], ids=["one less", "one more", "one"])
-def test_score_takes_one_label_for_each_document(labels):
+def test_score_takes_one_label_for_each_document():
     """Mutant: any number of labels ordered as the documents are."""
     ranker = PlackettLuceRanker(max_iter=50).fit(X, Y, qid=QID)
-    with pytest.raises(ValueError, match=f"y must have one entry for each of the {Y.size} documents"):
-        ranker.score(X, labels, qid=QID)
+    for labels in (Y[:-1], np.append(Y, 1), Y[:1]):
+        with pytest.raises(ValueError, match=f"y must have one entry for each of the {Y.size} documents"):
+            ranker.score(X, labels, qid=QID)

@@ -165,7 +165,8 @@ def test_jagged_nested_tensors():
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 def test_empty_and_meta_tensors(reduction):
-    """No queries, or queries without documents, have a loss and a gradient; on the meta device, shapes."""
+    """No queries, or queries without documents, have a loss and a gradient; on the meta device, shapes. Mutants: a
+    result of ``vmap`` from its first row alone; -1 for the size of an axis that may be empty."""
     options = {"reduction": reduction, "method": "exact"}
     for shape, masked in ((0,), False), ((0, 3), False), ((0, 3), True), ((3, 0), True):
         scores, mask = torch.zeros(shape, requires_grad=True), torch.ones(shape, dtype=bool) if masked else None
@@ -173,6 +174,9 @@ def test_empty_and_meta_tensors(reduction):
         loss.sum().backward()
         assert loss.shape == ((1 if shape == (0,) else shape[0],) if reduction == "none" else ())
         assert scores.grad.shape == shape
+    rows = torch.zeros(0, 3)
+    loss = torch.vmap(functools.partial(plackett_luce_loss, **options))(rows, rows)
+    assert (loss.shape, loss.dtype) == ((0, 1) if reduction == "none" else (0,), torch.float32)
     scores = torch.zeros(4, 3, device="meta", requires_grad=True)
     loss = plackett_luce_loss(scores, torch.zeros(4, 3, device="meta"), **options)
     assert loss.shape == ((4,) if reduction == "none" else ())
@@ -248,14 +252,6 @@ def test_a_batch_without_offsets_warns():
         loss(torch.zeros(10001, 1), torch.zeros(10001))
     loss(torch.zeros(10001), torch.zeros(10001), offsets=[0, 10001])
     loss(torch.zeros(10000), torch.zeros(10000))
-
-
-def test_no_rows():
-    """Mutants: a result of ``vmap`` from its first row alone; -1 for the size of an axis that may be empty."""
-    rows = torch.zeros(0, 3)
-    for reduction, shape in (("mean", (0,)), ("none", (0, 1))):
-        loss = torch.vmap(functools.partial(plackett_luce_loss, reduction=reduction))(rows, rows)
-        assert (loss.shape, loss.dtype) == (torch.Size(shape), torch.float32)
 
 
 @pytest.mark.parametrize("name", ["scores", "relevance", "weight"])
