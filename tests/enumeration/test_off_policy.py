@@ -260,34 +260,24 @@ ONE = {"propensities": [0.5]}
 
 
 @pytest.mark.parametrize(
-    ("call", "error", "message"),
+    ("call", "message"),
     [
-        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0]), ValueError, "propensities must be given, or logging_scores"),
-        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0], **ONE, **LOGGED), ValueError, "only one of propensities and"),
-        (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]]), ValueError, "propensities must be given, or logging_scores"),
-        (
-            lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[[0.2, 0.3]]),
-            ValueError,
-            r"propensities must not rise from rank to rank.*got 0.3",
-        ),
-        (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[0.2]), ValueError, "one entry per rank"),
-        (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1e-70]]), ValueError, "propensities must be above"),
-        (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1]], **LOGGED), ValueError, "only one of propens"),
-        (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), ValueError, "number of rankings that are not empty"),
-        (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), ValueError, "must not end early here"),
-        (
-            lambda: off_policy.simulate_clicks([[0]], [1.0], [0.9], noise=[0.2]),
-            ValueError,
-            "probabilities of clicks must be from 0",
-        ),
-        (lambda: off_policy.simulate_clicks([[0]], [0.1], [2.0]), ValueError, "examination must be from 0 to 1, got 2"),
-        (lambda: off_policy.item_propensities(NEW, [2.0]), ValueError, "examination must be from 0 to 1, got 2"),
-        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [2.0]), ValueError, "propensities must be from 0 to 1"),
-        (lambda: off_policy.simulate_clicks([[0]], [1.0], []), ValueError, "examination must have one entry per rank"),
-        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), ValueError, "examination"),
+        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0]), "propensities must be given, or logging_scores"),
+        (lambda: off_policy.ips(NEW, [[0, 1]], [1.0], **ONE, **LOGGED), "only one of propensities and"),
+        (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[[0.2, 0.3]]), r"must not rise .*got 0.3"),
+        (lambda: off_policy.rips(NEW, [[0, 1]], [[1, 1]], propensities=[0.2]), "one entry per rank"),
+        (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1e-70]]), "propensities must be above"),
+        (lambda: off_policy.iips(NEW, [[0]], [[1]], propensities=[[1]], **LOGGED), "only one of propens"),
+        (lambda: off_policy.ips(NEW, [[-1]], [1.0], **ONE), "number of rankings that are not empty"),
+        (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), "must not end early here"),
+        (lambda: off_policy.simulate_clicks([[0]], [1.0], [0.9], noise=[0.2]), "of clicks must be from 0"),
+        (lambda: off_policy.simulate_clicks([[0]], [0.1], [2.0]), "examination must be from 0 to 1, got 2"),
+        (lambda: off_policy.item_propensities(NEW, [2.0]), "examination must be from 0 to 1, got 2"),
+        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [2.0]), "propensities must be from 0 to 1"),
+        (lambda: off_policy.simulate_clicks([[0]], [1.0], []), "examination must have one entry per rank"),
+        (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), "examination"),
     ],
-    ids=range(15),
 )
-def test_errors(call, error, message):
-    with pytest.raises(error, match=message):
+def test_errors(call, message):
+    with pytest.raises(ValueError, match=message):
         call()

@@ -95,14 +95,13 @@ def test_million_items_with_a_dominant_one():
     assert stats.kstest(others / 1e6, "uniform").pvalue > ALPHA
 
 
-class TestShapes:
-    def test_single_query(self):
-        assert plr.sample_rankings(np.zeros(5), 7).shape == (7, 5)
-        assert plr.sample_rankings(np.zeros(5), 7, 3).shape == (7, 3)
-        assert plr.sample_rankings(np.zeros(5), 7, 9).shape == (7, 5)
-        assert plr.sample_rankings(np.zeros(5), 7, 0).shape == (7, 0)
-        assert plr.sample_rankings([], 7, 3).shape == (7, 0)
-        assert plr.sample_rankings(np.zeros(5), 7).dtype == np.int32
+def test_shapes_of_a_single_query():
+    assert plr.sample_rankings(np.zeros(5), 7).shape == (7, 5)
+    assert plr.sample_rankings(np.zeros(5), 7, 3).shape == (7, 3)
+    assert plr.sample_rankings(np.zeros(5), 7, 9).shape == (7, 5)
+    assert plr.sample_rankings(np.zeros(5), 7, 0).shape == (7, 0)
+    assert plr.sample_rankings([], 7, 3).shape == (7, 0)
+    assert plr.sample_rankings(np.zeros(5), 7).dtype == np.int32
 
 
 class TestWeightsOfZero:
