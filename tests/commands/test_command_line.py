@@ -25,19 +25,9 @@ from plrank_fast._shared.archive import read_archive
 from plrank_fast.commands import train as train_command
 from plrank_fast.training import trainer
 from plrank_fast.training.sources import Source
+from programs import run_python
 
 SMALL = shlex.split("--method pl_rank_3 --profile yahoo --queries 40 --features 8 --batch-queries 8 --samples 5")
-
-
-def python(*arguments, **options):
-    return subprocess.Popen(
-        [sys.executable, *map(str, arguments)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **options
-    )
-
-
-def finished(process):
-    out, err = process.communicate()
-    return process.returncode, out, err
 
 
 def done(*arguments):
@@ -347,8 +337,9 @@ def test_second_run_in_a_folder_is_refused(tmp_path, error_of, monkeypatch):
     output = ["--output", tmp_path, "--quiet"]
     done("train", *SMALL, "--epochs", "1", *output)
     before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
-    with python("-c", HOLDER, tmp_path, stdin=subprocess.PIPE) as holder, monkeypatch.context() as patch:
-        assert holder.stdout.readline() == "ready\n"
+    program, pipes = [sys.executable, "-c", HOLDER, tmp_path], {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE}
+    with subprocess.Popen(program, **pipes) as holder, monkeypatch.context() as patch:
+        assert holder.stdout.readline() == b"ready\n"
         patch.delattr(Source, "load")
         for arguments, option in [
             (["--train", "nowhere", "--vali", "nowhere", "--overwrite", *output], "--output"),
@@ -397,7 +388,7 @@ import sys, plrank_fast.__main__, plrank_fast as plr
 print(plr.load_model({str(tmp_path)!r}).predict([[0.5] * 8]).shape)
 print({{"torch", "matplotlib", "tqdm"}} & set(sys.modules))
 """
-    assert finished(python("-c", program))[:2] == (0, "(1,)\nset()\n")
+    assert run_python(program).split() == ["(1,)", "set()"]
 
 
 TRAIN, BENCH = ["train", *SMALL], ["bench", "--picture", "a.png"]

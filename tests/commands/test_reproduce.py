@@ -50,7 +50,7 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     """A kill loses the cell that was being measured, and no cell is measured twice.
 
     Mutants: the results written at the end of a part; the number of the round left out of a cell's key; pictures not
-    inside the page; the report without what the first process measured.
+    inside the page; the report without what the first process measured; a line that is cut off taken for the end.
     """
     folder = tmp_path / "out"
     arguments = [*TINY, "--output", str(folder)]
@@ -101,6 +101,10 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     with pytest.raises(SystemExit):
         main([*arguments, "--minutes", "3"])
     assert "error: --minutes 3.0 contradicts the run in " in capsys.readouterr().err
+    (folder / "results.jsonl").write_text((folder / "results.jsonl").read_text()[:-9])
+    with pytest.raises(SystemExit):
+        main(arguments)
+    assert re.search(r"results .* damaged\n$", capsys.readouterr().err)
 
 
 def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
@@ -203,16 +207,6 @@ def test_intervals_are_those_of_student():
     values = np.array([1.0, 2.0, 4.0])
     estimate, error = summary.over_seeds(values), 4.30 * values.std(ddof=1) / np.sqrt(3)
     assert [estimate.low, estimate.high] == pytest.approx([values.mean() - error, values.mean() + error])
-
-
-def test_results_file_refuses_what_is_damaged(tmp_path):
-    """Mutant: a line that is cut off taken for the end."""
-    path = tmp_path / "results.jsonl"
-    ResultsFile(path, {"minutes": 1}).add("cost", 0, {"set": "mslr"}, {"x": 1.5}, 2.0)
-    assert ResultsFile(path, {"minutes": 1}).seconds("cost") == 2.0
-    path.write_text(path.read_text()[:-9])
-    with pytest.raises(ValueError, match=r"^results .* damaged$"):
-        ResultsFile(path, {"minutes": 1})
 
 
 def test_real_files_in_folds(tmp_path, tiny, capsys):

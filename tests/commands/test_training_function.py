@@ -108,7 +108,6 @@ NARROW, NO_LABELS = plr.data.generate("yahoo", 4, n_features=5), pandas.DataFram
         (lambda: train(NO_LABELS), ValueError, r"must have the columns \['label'\], got \['qid'\]"),
         (lambda: train(DATA, hidden=32), TypeError, "hidden must be a tuple of integers, got 32"),
         (lambda: train(DATA, k=5), TypeError, r"^train\(\) got an unexpected keyword argument 'k': pass cutoff=k$"),
-        (lambda: train(DATA, epoch=5), TypeError, "argument 'epoch'. Did you mean 'epochs'?"),
         (lambda: train(DATA, metrics="mrr"), TypeError, "argument 'metrics'. Did you mean 'metric'?"),
     ],
 )

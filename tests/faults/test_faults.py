@@ -112,7 +112,6 @@ TYPE_ERRORS = [
     (lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
      "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
     (lambda: plr.ndcg(FIVE, FIVE, k=1), "ndcg() got an unexpected keyword argument 'k': pass cutoff=k"),
-    (lambda: plr.losses.list_mle(FIVE, FIVE, k=1), "list_mle() got an unexpected keyword argument 'k': pass cutoff=k"),
     (lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
      "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
     (lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),

@@ -74,7 +74,8 @@ def test_features_are_mapped_and_private(text, parsed):
 
 
 def test_changed_text_is_read_anew(text, parsed):
-    """Mutants: the hash of the whole text not compared; the cache not written anew."""
+    """And one that was touched, or moved with its cache, is not. Mutants: the hash of the whole text not compared; the
+    cache not written anew; other times always stale; absolute paths in the cache."""
     load_letor(text, cache=True)
     (cache,) = caches(text.parent)
     changes = [
@@ -92,42 +93,34 @@ def test_changed_text_is_read_anew(text, parsed):
             assert load_letor(text, cache=True).fingerprint() == load_letor(text).fingerprint()
         assert parsed == ["data.txt"] * 3
         assert caches(text.parent) == [cache]
-
-
-def test_touched_text_is_not_parsed(text, parsed):
-    """Nor one that was moved with its cache. Mutants: other times always stale; absolute paths in the cache."""
-    load_letor(text, cache=True)
     os.utime(text, ns=(1, 1))
-    load_letor(text, cache=True)
     moved = text.parent / "moved"
     moved.mkdir()
-    for path in (text, *caches(text.parent)):
+    for path in (text, cache):
         path.rename(moved / path.name)
-    assert load_letor(moved / "data.txt", cache=True).features[0, 0] == 2.0
-    assert parsed == ["data.txt"]
+    assert load_letor(moved / "data.txt", cache=True).features[1, 1] == 5.0
+    assert parsed == ["data.txt"] * 3
 
 
 def test_text_that_changes_while_it_is_read(text, monkeypatch):
     """After it is parsed, or before and later back. Mutants: hashes taken after parsing alone, or before alone."""
-    read, changed = letor._Rows.read, TEXT.replace(b"2:3", b"2:4")
+    read = letor._Rows.read
 
-    def change_after_reading(rows, path):
+    def write(value):
+        text.write_bytes(TEXT.replace(b"2:3", b"2:%d" % value))
+
+    def change(rows, path):
+        write(values[0])
         read(rows, path)
-        text.write_bytes(changed)
+        write(values[1])
 
-    def change_before_reading(rows, path):
-        text.write_bytes(TEXT.replace(b"2:3", b"2:5"))
-        read(rows, path)
-
-    monkeypatch.setattr(letor._Rows, "read", change_after_reading)
-    assert load_letor(text, cache=True).features[1, 1] == 3.0
-    assert load_letor(text, cache=True).features[1, 1] == 4.0
-    text.write_bytes(TEXT)
-    monkeypatch.setattr(letor._Rows, "read", change_before_reading)
-    assert load_letor(text, cache=True).features[1, 1] == 5.0
-    monkeypatch.setattr(letor._Rows, "read", read)
-    text.write_bytes(TEXT)
-    assert load_letor(text, cache=True).features[1, 1] == 3.0
+    for values, later in (((3, 4), 4), ((5, 5), 3)):  # while it is read, afterwards; and later
+        write(3)
+        with monkeypatch.context() as patch:
+            patch.setattr(letor._Rows, "read", change)
+            assert load_letor(text, cache=True).features[1, 1] == values[0]
+        write(later)
+        assert load_letor(text, cache=True).features[1, 1] == later
 
 
 @pytest.mark.parametrize("damage", [lambda c: c[:-1], lambda c: c[:-1] + b"x", lambda c: b"", lambda c: b"x" + c])
