@@ -80,13 +80,7 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     pictures = [*folder.glob("*.png")]
     assert len(pictures) == page.count("src='data:image/png;base64,") == 6
     assert not re.search(r"(src|href)=['\"](?!data:)", page)  # self-contained
-    for words in (
-        "AMD EPYC 7H12",
-        "<td>minutes</td><td>0.0</td>",
-        "simd",
-        "processors",
-        "PL-Rank-3 is nearly flat in K, in NumPy",
-    ):
+    for words in ("AMD EPYC 7H12", "<td>minutes</td><td>0.0</td>", "simd", "nearly flat in K, in NumPy"):
         assert words in page
     table = page.partition("<h2>Table 2")[2]
     (row,) = re.findall("<td>PL-Rank-3, N = 1000</td>(.*?)</tr>", table, re.DOTALL)

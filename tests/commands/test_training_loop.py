@@ -374,9 +374,6 @@ def test_interruptions_change_nothing(tmp_path, new_run, optimizer, method):
     summarize(run, "interrupted")  # gives the network other weights
     assert run.train() == "epochs"
     assert outcome(run) == outcome(whole)
-    for folder, part in (("whole", whole), ("parts", run)):
-        part.best_model().save(tmp_path / folder / "model")
-    assert (tmp_path / "whole/model").read_bytes() == (tmp_path / "parts/model").read_bytes()
 
 
 def test_every_document_once_per_epoch(new_run, monkeypatch):
