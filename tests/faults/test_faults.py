@@ -10,7 +10,6 @@ from numpy.lib.stride_tricks import as_strided
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.boosting import BoostingObjective
-from plrank_fast.data import generate
 
 SCORES = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
 RELEVANCE = np.array([1.0, 0.0, 3.0, 0.0, 7.0])
@@ -135,7 +134,6 @@ TYPE_ERRORS = [
         ]
     ),
     (lambda: plr.load_model(10**6), "path must be the path of a file, got 1000000"),
-    (lambda: generate("mslr", 3.0), "n_queries must be an integer, got 3.0: pass 3"),
 ]  # fmt: skip
 
 
