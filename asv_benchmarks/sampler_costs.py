@@ -24,7 +24,6 @@ LENGTHS = (12, 24, 60, 120, 316, 1000, 3000, 10_000)
 CUTOFFS = (1, 5, 10, 25, 50, 100, 316)
 NUMBERS = (1, 2, 3, 4, 8, 16, 32, 100)  # of rankings
 SPREADS = (1.0, 3.0)  # standard deviations of the scores
-ROUNDS = 4  # through all problems
 USERS = 3.0  # weight of each level but the baseline, for which there are few processors
 Row = tuple[npt.NDArray[np.float64], float]  # terms, and the nanoseconds of a query
 
@@ -52,7 +51,7 @@ def terms_of(scores: npt.NDArray[np.float64], cutoff: int, number: int) -> tuple
     return np.mean([terms for terms, _ in of_lists], axis=0), list(serves)
 
 
-def measure(scores: npt.NDArray[np.float64], cutoff: int, number: int, names: list[str], calls: int = 2) -> list[float]:
+def measure(scores: npt.NDArray[np.float64], cutoff: int, number: int, names: list[str], calls: int = 5) -> list[float]:
     """Measure the nanoseconds of a query of each sampler on one thread, the fastest of some calls taken in turn."""
     n_queries, length = scores.shape
     offsets = np.arange(n_queries + 1) * length
@@ -68,21 +67,18 @@ def measure(scores: npt.NDArray[np.float64], cutoff: int, number: int, names: li
 def measure_level() -> list[dict[str, float]]:
     """Measure all problems at this process's level: nanoseconds by sampler, of those that may be chosen.
 
-    Each round visits each problem, so that what disturbs the machine for a moment spoils no measurement. Where the slot
-    table is asked for all ranks of a list, introselect draws them once it is known how many draws the table would
-    take.
+    Where the slot table is asked for all ranks of a list, introselect draws them, once it is known how many draws the
+    table would take.
     """
-    found: list[dict[str, float]] = [{} for _ in problems()]
-    for _ in range(ROUNDS):
-        for (scores, cutoff, number), fastest in zip(problems(), found, strict=True):
-            serves = terms_of(scores, cutoff, number)[1]
-            names = [name for name, may_be in zip(NAMES[1:], serves[1:], strict=True) if may_be]
-            for name, cost in zip(names, measure(scores, cutoff, number, names), strict=True):
-                fastest[name] = min(cost, fastest.get(name, np.inf))
-            length = scores.shape[1]
-            if 50 < length < 4000 and cutoff == CUTOFFS[0] and number == NUMBERS[0]:
-                known, unknown = measure(scores, length, 1, ["alias", "introselect"], calls=30)
-                fastest["spread"] = min(max(known - unknown, 100.0 + 0.5 * length), fastest.get("spread", np.inf))
+    found = []
+    for scores, cutoff, number in problems():
+        serves = terms_of(scores, cutoff, number)[1]
+        names = [name for name, may_be in zip(NAMES[1:], serves[1:], strict=True) if may_be]
+        found.append(dict(zip(names, measure(scores, cutoff, number, names), strict=True)))
+        length = scores.shape[1]
+        if 50 < length < 4000 and cutoff == CUTOFFS[0] and number == NUMBERS[0]:
+            known, unknown = measure(scores, length, 1, ["alias", "introselect"], calls=30)
+            found[-1]["spread"] = max(known - unknown, 100.0 + 0.5 * length)
     return found
 
 

@@ -96,18 +96,13 @@ SAMPLER_NAMES = tuple(SAMPLERS)
 # which no choice may depend.
 
 cdef double[6][5] RATES = [
-    [277.0, 0.831, 0.0, 0.0, 0.0],       # the spread of the weights, for which the last three samplers ask
-    [213.0, 3.73, 58.0, 2.16, 1.43],     # introselect
-    [238.0, 2.62, 0.283, 0.0378, 0.0],   # network
-    [317.0, 8.84, 1.44, 0.0143, 0.0],    # slot table
-    [252.0, 4.27, 0.29, 0.502, 0.0],     # threshold
-    [395.0, 3.86, 11.5, 0.0, 0.0],       # guide table
+    [351.0, 0.972, 0.0, 0.0, 0.0],       # the spread of the weights, for which the last three samplers ask
+    [241.0, 4.04, 44.8, 2.13, 8.5],      # introselect
+    [243.0, 4.3, 0.0, 0.271, 0.0413],    # network
+    [240.0, 9.37, 2.37, 1.22, 0.0147],   # slot table
+    [261.0, 4.5, 0.284, 0.494, 0.0],     # threshold
+    [426.0, 3.83, 0.0, 9.81, 2.65],      # guide table
 ]
-
-
-cdef inline double depth_of_sort(intp_t cutoff) noexcept nogil:
-    """Return the logarithm of the ranks that are sorted: at least sixteen, for which all samplers sort as much."""
-    return 4.0 if cutoff < 16 else log2(cutoff + 1.0)
 
 
 cdef inline double cost_at(
@@ -121,16 +116,17 @@ cdef inline double cost_at(
     cdef double lanes = (n_samples + GROUP_SIZE - 1) // GROUP_SIZE * GROUP_SIZE, candidates
     cdef double cost = rates[0] + rates[1] * n_items
     if sampler == INTROSELECT:
-        return cost + n_samples * (rates[2] + rates[3] * n_items + rates[4] * cutoff * depth_of_sort(cutoff))
+        return cost + n_samples * (rates[2] + rates[3] * n_items + rates[4] * cutoff)
     if sampler == NETWORK:  # rows of more than 128 items leave the first-level cache
-        return cost + lanes * n_items * depth_of_sort(cutoff) * (rates[2] + (rates[3] if n_items > 128 else 0.0))
+        return cost + lanes * n_items * (
+            rates[2] + log2(max(16.0, cutoff + 1.0)) * (rates[3] + (rates[4] if n_items > 128 else 0.0)))
     if sampler == TABLE:
-        return cost + lanes * rows * (rates[2] + rates[3] * rows)
+        return cost + lanes * (rates[2] + rows * (rates[3] + rates[4] * rows))
     if sampler == THRESHOLD:
         candidates = max(25.0, plr_mean_candidates(cutoff))
         return cost + lanes * (rates[2] * n_items + rates[3] * candidates * log2(candidates))
     if sampler == GUIDE:
-        return cost + n_samples * rates[2] * max(8.0, rows)  # it looks up at least eight draws
+        return cost + n_samples * (rates[2] + rates[3] * max(8.0, rows) + rates[4] * cutoff)
     return cost
 
 
@@ -183,19 +179,23 @@ cdef double expect_draws(Sampler *sampler, const Weights *weights, double most) 
 cdef bint asks_for_spread(const Weights *weights, intp_t cutoff, intp_t n_samples, double least) noexcept nogil:
     """Return whether a sampler that uses the spread of the weights may cost less than ``least``.
 
-    The chance that two draws are the same item gives the mean number of repeats among ``cutoff`` draws, and little more
-    among those of scores at any distance.
+    The number of draws is that of as many equal weights as have the same chance of a repeat, at first of all items.
     """
     cdef intp_t n_items = weights.n_items
-    cdef double rows
+    cdef double rows, ratio = cutoff / <double>n_items
+    cdef int attempt
     if candidates_suffice(n_items, cutoff) and cost_of(THRESHOLD, n_items, cutoff, n_samples) < least:
         return True
     if not few_repeats(n_items, cutoff):
         return False
-    rows = cutoff * (1.0 + 0.5 * cutoff / effective_items(weights)) + 1.0
-    return (
-        cost_of(GUIDE, n_items, cutoff, n_samples, rows) < least
-        or cost_of(TABLE, n_items, cutoff, n_samples, rows) < least)
+    for attempt in range(2):
+        rows = cutoff * (1.0 + ratio * (0.5 + ratio / 3.0)) + 1.0  # nearly n log(n / (n - K)) + 1, for a ratio of K / n
+        if (cost_of(GUIDE, n_items, cutoff, n_samples, rows) >= least
+                and cost_of(TABLE, n_items, cutoff, n_samples, rows) >= least):
+            return False
+        if attempt == 0:
+            ratio = cutoff / effective_items(weights)
+    return True
 
 
 cdef int fastest_sampler(Sampler *sampler, const Weights *weights, intp_t n_samples) noexcept nogil:
@@ -284,8 +284,8 @@ cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
 cdef double ns_per_ranking(const Sampler *sampler) noexcept nogil:
     """Return the rough cost of a ranking."""
     cdef double draws = sampler.query.mean_draws
-    if sampler.method == INTROSELECT:
-        return cost_of(INTROSELECT, sampler.n_items, sampler.cutoff, 1)
+    if sampler.method == INTROSELECT:  # the rates leave out the logarithm of the sort, most of a long ranking's cost
+        return cost_of(INTROSELECT, sampler.n_items, sampler.cutoff, 1) + sampler.cutoff * log2(sampler.cutoff + 1.0)
     if sampler.method == GUIDE and 2.0 * draws < plr_guide_draws(sampler.cutoff):  # or a race may follow
         return 10.0 * draws
     return NS_PER_ITEM * sampler.n_items
