@@ -177,5 +177,10 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
         stopped = f"epoch {run.progress.epoch + 1} stopped after {run.batch} of {run.batches_per_epoch} batches"
         print(f"{stopped}, and begins anew")
     # A limit that was reached also holds after a resume.
-    higher = "" if results["stopped"] == "interrupted" else f" --{results['stopped']} N, with a higher limit N"
-    print(f"to continue:    {program} --resume {shlex.quote(str(run.folder))}{higher}")
+    further = {
+        "interrupted": "",
+        "patience": f" --patience {2 * (run.patience or 1)}",
+        "epochs": f" --epochs {2 * max(1, run.progress.epoch)}",
+        "minutes": f" --minutes {2 * run.progress.total_seconds / 60:.3g}",
+    }
+    print(f"to continue:    {program} --resume {shlex.quote(str(run.folder))}{further[results['stopped']]}")
