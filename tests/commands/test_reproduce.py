@@ -1,4 +1,4 @@
-"""The command ``reproduce``: cells kept one by one, a killed run continued, statements that follow from the figures."""
+"""The experiments of the paper: cells kept one by one, a killed run continued, statements that follow from figures."""
 
 import json
 import re
@@ -7,27 +7,27 @@ import signal
 import numpy as np
 import pytest
 
-from plrank_fast.__main__ import main
-
 pytest.importorskip("torch")
 pytest.importorskip("matplotlib")
 
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS
-from plrank_fast.reproduction import experiment, learning, published, report, summary
-from plrank_fast.reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
-from plrank_fast.reproduction.results import ResultsFile
+from reproduce import main
+from reproduction import experiment, learning, published, report, summary
+from reproduction.findings import FAILS, HOLDS, IN_PART, OPEN, all_findings, judged
+from reproduction.results import ResultsFile
 
-TINY = ["reproduce", "--minutes", "0", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
+TINY = ["--minutes", "5", "--shapes", "mslr", "--cutoffs", "2", "5", "--quiet"]
 
 
 @pytest.fixture
 def tiny(monkeypatch):
     """Runs of a few steps on a few queries; the cells that are measured, as they are."""
-    monkeypatch.setattr(learning, "SHORTEST_RUN", 0.004)
+    monkeypatch.setattr(experiment, "MOST_ROUNDS", 2)
+    monkeypatch.setattr(learning, "LONGEST_RUN", 0.004)
     monkeypatch.setattr(learning, "LEAST_QUERIES", 2)
-    monkeypatch.setattr("plrank_fast.reproduction.cost.SECONDS", 0.0)
-    monkeypatch.setattr("plrank_fast.reproduction.cost.LENGTHS", (5, 20))
-    monkeypatch.setattr("plrank_fast.reproduction.cost.QUERIES", {"mslr": 2})
+    monkeypatch.setattr("reproduction.cost.SECONDS", 0.0)
+    monkeypatch.setattr("reproduction.cost.LENGTHS", (5, 20))
+    monkeypatch.setattr("reproduction.cost.QUERIES", {"mslr": 2})
     render, drawn = report.png_of, []
 
     def first_only(figure):  # every figure is made; to draw one takes a second
@@ -50,7 +50,8 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     """A kill loses the cell that was being measured, and no cell is measured twice.
 
     Mutants: the results written at the end of a part; the number of the round left out of a cell's key; pictures not
-    inside the page; the report without what the first process measured; a line that is cut off taken for the end.
+    inside the page, or a small one blown up to its width; the report without what the first process measured; a line
+    that is cut off taken for the end.
     """
     folder = tmp_path / "out"
     arguments = [*TINY, "--output", str(folder)]
@@ -79,8 +80,10 @@ def test_from_nothing_to_a_report_and_on_after_a_kill(tmp_path, tiny, monkeypatc
     page = (folder / "report.html").read_text()
     pictures = [*folder.glob("*.png")]
     assert len(pictures) == page.count("src='data:image/png;base64,") == 6
+    assert len(re.findall(r"<img [^>]*width='\d+'", page)) == 6  # at its own size, in a page that may be narrow
+    assert "img { max-width: 100%; height: auto; }" in page
     assert not re.search(r"(src|href)=['\"](?!data:)", page)  # self-contained
-    for words in ("AMD EPYC 7H12", "<td>minutes</td><td>0.0</td>", "simd", "nearly flat in K, in NumPy"):
+    for words in ("AMD EPYC 7H12", "<td>minutes</td><td>5.0</td>", "simd", "nearly flat in K, in NumPy"):
         assert words in page
     table = page.partition("<h2>Table 2")[2]
     (row,) = re.findall("<td>PL-Rank-3, N = 1000</td>(.*?)</tr>", table, re.DOTALL)
@@ -114,7 +117,57 @@ def test_ctrl_c_leaves_a_report(tmp_path, tiny, monkeypatch, capsys):
     assert main(arguments) == 130
     assert len(tiny) == 1
     assert "the same command continues" in capsys.readouterr().out
-    assert "1 of 12" in (tmp_path / "report.html").read_text()
+    assert "1 of 6" in (tmp_path / "report.html").read_text()
+
+
+def invented(part, number, cell):
+    """A cell with what its measurement might give."""
+    costs = dict.fromkeys(("seconds", "numpy_seconds", "error"), [0.1 + number] * len(cell.get("cutoffs", "12345")))
+    curve = {name: [0.3, 0.4] for name in ("ndcg_dataset", "expected_ndcg_dataset", "disparity")}
+    result = {"seconds": [0.0, 1.0], **curve} if "train_seconds" in cell else {"network_seconds": 1.0, **costs}
+    return {"part": part.name, "round": number, "cell": cell, "result": result, "seconds": 1.0}
+
+
+SETTINGS = {"minutes": 1.0, "parts": [*experiment.SHARES], "sets": ["yahoo", "mslr"], "data": None, "cutoffs": [5, 10]}
+
+
+@pytest.mark.parametrize("minutes", [0.2, 1.0, 5.0])
+def test_minutes_are_a_limit(tmp_path, monkeypatch, minutes):
+    """All parts and the report end in time, whatever a cell takes; each part has its share, and its rounds are whole.
+
+    Mutants: two rounds of each part, at least; a round that fits by half; the last cell begun when time is nearly over;
+    time that a part leaves lost.
+    """
+    now, lasting = [0.0], {"cost": 1.3, "length": 0.1, "curves": 0.7, "settings": 0.7, "disparity": 0.7}
+    monkeypatch.setattr(experiment.time, "perf_counter", lambda: now[0])
+    parts = experiment.plan(SETTINGS)
+    for part in parts:
+        seconds = lasting[part.name]
+        object.__setattr__(part, "measure", lambda *_, s=seconds: now.append(now.pop() + s))
+    results = ResultsFile(tmp_path / "results.jsonl", SETTINGS)
+    assert experiment.run_parts(minutes, parts, results, interrupted=lambda: False, observer=lambda *_: None)
+    most = 60 * minutes - min(15, 15 * minutes)
+    assert 0.8 * most < now[0] <= most
+    for part in parts:
+        done = len(results.of(part.name))
+        assert done
+        assert done < len(part.cells) or minutes < 5 or done % len(part.cells) == 0
+
+
+def test_report_of_the_first_cells(tmp_path, monkeypatch):
+    """Wherever time ended. Mutant: a panel without curves, whose limits are those of none."""
+    monkeypatch.setattr(report, "png_of", lambda figure: b"\x89PNG")
+    parts = experiment.plan(SETTINGS)
+    cells = [invented(part, number, cell) for part in parts for number in (0, 1) for cell in part.cells]
+    results = ResultsFile(tmp_path / "results.jsonl", SETTINGS)
+    for part in parts:
+        of_part = [entry for entry in cells if entry["part"] == part.name]
+        for end in (1, 3 * len(part.cells) // 4, len(part.cells) + 1):
+            results.cells = of_part[:end]
+            report.write_report(tmp_path, SETTINGS, parts, results)
+            assert (
+                f"{end} of {len(part.cells) * (1 + end // len(part.cells))}" in (tmp_path / "report.html").read_text()
+            )
 
 
 def cost_cell(method, samples, seconds, in_numpy=None, error=None, number=0):
@@ -134,7 +187,7 @@ def verdicts(cells):
 
 
 def test_statements_about_cost_follow_from_the_figures():
-    """The figures of the paper bear out the paper; those of PL-Rank-2 and PL-Rank-3 exchanged do not.
+    """The figures of the paper bear out the paper; with PL-Rank-2 and PL-Rank-3 exchanged they do not.
 
     Mutants: the verdict written down; growth of another column; NumPy's figures for ours.
     """

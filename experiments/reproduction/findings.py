@@ -13,10 +13,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS, Method
-from plrank_fast.reproduction import published
-from plrank_fast.reproduction.results import Figures
-from plrank_fast.reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 from plrank_fast.validation import FloatArray
+from reproduction import published
+from reproduction.results import Figures
+from reproduction.summary import Costs, Curves, Estimate, costs, curves, over_rounds, over_seeds
 
 HOLDS, OPEN, FAILS, IN_PART = "holds", "open", "does not reproduce", "holds in part"
 # Growth of the cost from the least to the greatest cutoff, as a power of the cutoff: the paper's own figures give

@@ -15,8 +15,7 @@ from typing import Any
 
 from plrank_fast._shared.files import write_atomically
 
-KIND = {"kind": "plrank-fast reproduction", "version": 1}
-LEAST_ROUNDS, MOST_ROUNDS = 2, 15  # of each part; they take precedence over the budget
+KIND: dict[str, Any] = {"kind": "plrank-fast reproduction", "version": 1}
 ENTRIES = {"part", "round", "cell", "result", "seconds"}  # a line has these
 
 Figures = dict[str, Any]
@@ -39,7 +38,7 @@ class ResultsFile:
     """
 
     def __init__(self, path: str | os.PathLike[str], settings: Figures) -> None:
-        self.path = Path(path)
+        self.path: Path = Path(path)
         self.cells: list[Figures] = []
         self._header = {**KIND, "settings": settings}
         if self.path.exists():

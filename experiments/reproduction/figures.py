@@ -10,11 +10,11 @@ import numpy as np
 
 from plrank_fast._shared.pictures import add_legend, new_panels, set_ticks
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS, SAMPLES, Method
-from plrank_fast.reproduction import published
-from plrank_fast.reproduction.results import Figures
-from plrank_fast.reproduction.summary import Curves, costs, curves
 from plrank_fast.training.config import describe_preset
 from plrank_fast.validation import FloatArray
+from reproduction import published
+from reproduction.results import Figures
+from reproduction.summary import Curves, costs, curves
 
 NAMES = {"yahoo": "Yahoo", "mslr": "MSLR", "istella": "Istella"}
 
@@ -60,10 +60,11 @@ def training_curves(
                 for (in_set, at, method, preset), curve in measured.items()
                 if (in_set, at) == (name, cutoff)
             ]
-            _draw_curves(panel, shown)
-            if not relative:
+            if shown:
+                _draw_curves(panel, shown)
+            if shown and not relative:
                 _focus(panel, [curve.values for curve, _ in shown])
-            panel.set_title(f"{_name(name)}, K = {cutoff}")
+            panel.set_title(f"{_name(name)}, K = {cutoff}" + ("" if shown else ": not measured"))
         row[0].set_ylabel(label)
     for panel in panels[-1]:
         panel.set_xlabel("seconds of training")

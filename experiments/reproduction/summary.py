@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from plrank_fast.benchmarks.epoch_cost import Method
-from plrank_fast.reproduction.published import method_of
-from plrank_fast.reproduction.results import Figures
 from plrank_fast.validation import FloatArray
+from reproduction.published import method_of
+from reproduction.results import Figures
 
 GRID = 25  # times at which curves of different seeds are compared
 # 97.5 % quantiles of Student's t for 1, 2, ... degrees of freedom, for few seeds.

@@ -19,11 +19,11 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.files import write_atomically
 from plrank_fast._shared.pictures import png_of
 from plrank_fast.benchmarks.epoch_cost import CUTOFFS
-from plrank_fast.reproduction.figures import FIGURES
-from plrank_fast.reproduction.findings import all_findings
-from plrank_fast.reproduction.published import HARDWARE, published_minutes
-from plrank_fast.reproduction.results import LEAST_ROUNDS, Figures, Part, ResultsFile
-from plrank_fast.reproduction.summary import costs, network_seconds
+from reproduction.figures import FIGURES
+from reproduction.findings import all_findings
+from reproduction.published import HARDWARE, published_minutes
+from reproduction.results import Figures, Part, ResultsFile
+from reproduction.summary import costs, network_seconds
 
 REPORT = "report.html"
 STYLE = """
@@ -31,7 +31,7 @@ body { margin: 0 auto; max-width: 74rem; padding: 1.5rem; color: #1b1f24; font: 
 p { max-width: 46rem; }
 .soft, figcaption { color: #5b6570; font-size: 0.9rem; }
 figure { margin: 0; }
-img { width: 100%; height: auto; }
+img { max-width: 100%; height: auto; }
 .scroll { overflow-x: auto; border: 1px solid #dfe3e8; padding: 0.5rem; font-size: 0.86rem; }
 table { border-collapse: collapse; width: 100%; }
 th, td { padding: 0.25rem 0.7rem; text-align: left; vertical-align: top; white-space: pre-line; }
@@ -61,17 +61,19 @@ def write_report(folder: Path, settings: Figures, parts: list[Part], results: Re
     measured = {cell["part"] for cell in results.cells if "method" in cell["cell"]}
     for name, picture in FIGURES.items():
         if picture.arguments[0] in measured:
-            content = png_of(picture.draw(results.cells, *picture.arguments))
+            drawing = picture.draw(results.cells, *picture.arguments)
+            content, width = png_of(drawing), round(96 * drawing.get_size_inches()[0])
             write_atomically(folder / f"{name}.png", content)
             title, data = html.escape(picture.title), base64.b64encode(content).decode()
-            page.append(f"<h2>{title}</h2>\n<figure><img alt='{title}' src='data:image/png;base64,{data}'>")
+            page.append(f"<h2>{title}</h2>\n<figure><img alt='{title}' width='{width}'")
+            page.append(f"src='data:image/png;base64,{data}'>")
             page.append(f"<figcaption>{html.escape(picture.caption)}</figcaption></figure>")
     if "cost" in measured:
         page += ["<h2>Table 2: minutes per epoch</h2>", table_2(results.cells), NOTE]
     progress = []
     for part in parts:
         done, of = len(results.of(part.name)), len(part.cells)
-        planned = of * max(LEAST_ROUNDS, -(-done // of))
+        planned = of * max(1, -(-done // of))
         progress.append((part.title, done // of, f"{done} of {planned}", f"{results.seconds(part.name):.0f}"))
     page += ["<h2>Conditions</h2>", _table(("part", "whole rounds", "cells", "seconds"), progress)]
     page += [_table(("", ""), {**about_this_machine(), **settings}.items()), "</body>\n</html>\n"]

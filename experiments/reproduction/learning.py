@@ -16,11 +16,11 @@ from typing import Any
 from plrank_fast.benchmarks.epoch_cost import Method
 from plrank_fast.data import PROFILES, generate, normalize_queries
 from plrank_fast.data.generated import SPLITS
-from plrank_fast.reproduction.published import ALL, BEYOND, cell_of, method_of
-from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import Split
+from reproduction.published import ALL, BEYOND, cell_of, method_of
+from reproduction.results import Figures, Part
 
 LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by a half each
 DOCS_PER_SECOND = 12_000  # training data for each second of a run, so that epochs fit into it

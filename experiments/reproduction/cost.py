@@ -14,9 +14,9 @@ import numpy as np
 import plrank_fast as plr
 from plrank_fast.benchmarks.epoch_cost import Workload, fastest_in_turn, seconds_per_epoch
 from plrank_fast.data import PROFILES
-from plrank_fast.reproduction.published import ALL, PUBLISHED, cell_of, method_of
-from plrank_fast.reproduction.results import Figures, Part
 from plrank_fast.validation import FloatArray
+from reproduction.published import ALL, PUBLISHED, cell_of, method_of
+from reproduction.results import Figures, Part
 
 QUERIES = {"yahoo": 96, "mslr": 24, "istella": 12}  # queries of the sample
 LENGTHS, LENGTH_CUTOFF, LENGTH_QUERIES = (10, 30, 100, 300, 1000), 10, 4
@@ -73,16 +73,16 @@ def _exact(shape: str, cutoff: int) -> FloatArray:
 def _network_seconds(shape: str) -> float:
     """Measure the seconds of the network's passes of an epoch on a sample of documents in PyTorch."""
     from plrank_fast.training.config import TrainingConfig
-    from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+    from plrank_fast.training.network import ScoringNetwork, set_model_threads
 
     set_model_threads(1)
-    workload, config = _workload(shape), TrainingConfig()
+    workload, config = _workload(shape), TrainingConfig(optimizer="sgd", learning_rate=1e-9)
     features = np.random.default_rng(0).random((workload.scores.size, PROFILES[shape].n_features), dtype=np.float32)
-    network = ScoringNetwork(features.shape[1], config.hidden, config.seed)
-    optimizer = Optimizer("sgd", network, 1e-9)
+    network = ScoringNetwork(features.shape[1], config)
 
     def step() -> None:
-        optimizer.ascend(network.scores_with_graph(features), workload.relevance)
+        network.forward(features)
+        network.step(workload.relevance)
 
     step()
     return fastest_in_turn(step, seconds=SECONDS, clock=time.process_time)[0] * workload.per_epoch
