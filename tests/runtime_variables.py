@@ -17,12 +17,6 @@ _pointer = ctypes.pythonapi.PyCapsule_GetPointer
 _pointer.argtypes, _pointer.restype = [ctypes.py_object, ctypes.c_char_p], ctypes.c_void_p
 
 
-class Record(ctypes.Structure):
-    """``team_record`` of ``kernels/runtime/thread_team.h``."""
-
-    _fields_ = [("size", ctypes.c_int), ("workers", ctypes.c_uint64)]
-
-
 class Spares(ctypes.Structure):
     """``spare_blocks`` of ``kernels/runtime/memory.h``."""
 
@@ -43,7 +37,8 @@ def _variable(name, kind, module=threads):
     return kind.from_address(_pointer(capsule, _name(capsule)))
 
 
-_looks, _team = _variable("LOOKS", ctypes.c_longlong), _variable("RECORD", Record, teams)
+_looks, _team = _variable("LOOKS", ctypes.c_longlong), _variable("LARGEST_TEAM", ctypes.c_int, teams)
+_shared_loops = _variable("SHARED_LOOPS", ctypes.c_longlong, teams)
 sizes = _variable("SIZES", Sizes, teams)
 _spares = _variable("SPARES", Spares)
 _costs = {
@@ -69,11 +64,15 @@ def looks():
 
 
 def team_that_ran():
-    """The size of the largest team and the number of threads that worked, in all regions since the last call: without
-    OpenMP, or on a single processor, tests of threads would pass on one. Threads of the same number count as one."""
-    answer = _team.size, bin(_team.workers).count("1")
-    _team.size = _team.workers = 0
-    return answer
+    """The size of the largest team since the last call: on a single processor, tests of threads would pass on one."""
+    size, _team.value = _team.value, 0
+    return size
+
+
+def shared_loops():
+    """The number of loops since the last call of which no thread did nine tenths."""
+    number, _shared_loops.value = _shared_loops.value, 0
+    return number
 
 
 def drop_spare():

@@ -33,7 +33,7 @@ def calls(n_lists, n_docs):
 
 
 class Threads:
-    """Calls by the number of threads, up to that of the processors."""
+    """Calls by the number of threads, up to the number of processors."""
 
     params = (list(calls(1, 2)), [*BATCHES, *LISTS], [n for n in (1, 2, 4, 8, 16, 32, 64) if n <= PROCESSORS])
     param_names = ("function", "lists", "n_threads")

@@ -1,8 +1,7 @@
-"""Loops run on the threads of the library that calls ours, if it has OpenMP.
+"""Loops run on the threads of the library that calls ours, if it has an OpenMP runtime of its own.
 
-GCC's OpenMP lets its threads spin for milliseconds after their last loop. Threads of our own would have to share the
-processors with them. A runtime that cannot create a thread ends the process, so only the calling thread borrows. jaxlib
-is not linked to any.
+GCC's OpenMP lets its threads spin for milliseconds after their last loop, and a team of ours would have to share the
+processors with them. Libraries that are linked to the same runtime as ours have the same threads; jaxlib has none.
 """
 
 from __future__ import annotations
@@ -13,17 +12,22 @@ import functools
 import sys
 from collections.abc import Iterator
 
-from plrank_fast._core.runtime.teams import borrow_team
+from plrank_fast._core.runtime import teams
 
 LOADED_BY = {"lightgbm": "lightgbm.basic", "xgboost": "xgboost.core"}
 
 
 @functools.cache
 def parallel_of(library: str) -> int:
-    """Return the address of ``GOMP_parallel`` in the OpenMP runtime that a library has loaded, or 0 without one."""
+    """Return the address of ``GOMP_parallel`` in a library's OpenMP runtime, or 0 if it has none but ours."""
     handle = getattr(sys.modules.get(LOADED_BY.get(library, "")), "_LIB", None)
     if library == "torch":
         handle = ctypes.CDLL(sys.modules["torch._C"].__file__)
+    theirs, ours = (_address(each) for each in (handle, ctypes.CDLL(teams.__file__)))
+    return 0 if theirs == ours else theirs
+
+
+def _address(handle: ctypes.CDLL | None) -> int:
     parallel = getattr(handle, "GOMP_parallel", None)
     return 0 if parallel is None else ctypes.cast(parallel, ctypes.c_void_p).value or 0
 
@@ -31,8 +35,8 @@ def parallel_of(library: str) -> int:
 @contextlib.contextmanager
 def threads_of(library: str) -> Iterator[None]:
     """Run loops on the threads of a library within the context, if they are OpenMP's."""
-    before = borrow_team(parallel_of(library))
+    before = teams.borrow_teams(parallel_of(library))
     try:
         yield
     finally:
-        borrow_team(before)
+        teams.borrow_teams(before)

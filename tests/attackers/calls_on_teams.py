@@ -43,11 +43,11 @@ def as_one_query(factor: int, call: Callable[..., object]) -> dict[str, object]:
     return {**one, **n_samples, "n_threads": 2}
 
 
-def workers(function: Callable[..., object], arguments: dict[str, object]) -> int:
-    """Call; how many threads have been given work."""
-    runtime_variables.team_that_ran()
+def is_shared(function: Callable[..., object], arguments: dict[str, object]) -> bool:
+    """Call; whether two threads have worked on a loop."""
+    runtime_variables.shared_loops()
     function(**arguments)
-    return int(runtime_variables.team_that_ran()[1])
+    return runtime_variables.shared_loops() > 0
 
 
 def one_caller() -> int:
@@ -61,7 +61,7 @@ def one_caller() -> int:
             factor, start = 1, time.monotonic()
             while True:
                 number += 1
-                if workers(call, enlarged(factor, call)) > 1:
+                if is_shared(call, enlarged(factor, call)):
                     break
                 if not expected or time.monotonic() > start + LONGEST_CALL:
                     unshared += [f"{name} ({enlarged.__name__})"] * expected

@@ -101,6 +101,18 @@ def test_a_long_query_in_a_batch_is_cut_too(costs):
         assert looks_of(lambda options=options: plr.pl_rank_2(scores, relevance, rank_weights, **options)) >= 2 * 1008
 
 
+def test_first_round_of_a_batch(costs):
+    """A look after as much time, whatever is integrated: rounds here are four times as long each as the one before.
+    Mutants: products with the Hessian, stopping readers or normal noise estimated to take as long as the gradient."""
+    scores, relevance, offsets = np.zeros(24_000), np.arange(24_000) % 2.0, np.arange(0, 24_001, 24)
+    problem, options = (scores, relevance, [1.0, 0.5]), {"offsets": offsets, "n_threads": 1}
+    costs(learnt_factor=0.0, round_ns=1e4)
+    plain = looks_of(lambda: plr.pl_rank_exact(*problem, **options))
+    assert looks_of(lambda: plr.pl_rank_exact_hvp(*problem, relevance, **options)) >= plain + 2
+    for slower in ({"stop": relevance}, {"noise": "normal"}):
+        assert looks_of(lambda slower=slower: plr.pl_rank_exact(*problem, **slower, **options)) > plain
+
+
 def test_looks_while_rank_probabilities_are_cleared_and_made_positive():
     """Scores so far apart that next to nothing is integrated: what takes time is to touch the result, of 9 million
     numbers, twice, and there is a look at least every 5 million. Mutants: cleared or made positive without a look."""
@@ -160,6 +172,24 @@ def test_ctrl_c_is_heard():
     Mutant: no check between rounds."""
     seconds = interrupted(*CALLS, after=0.3)
     assert not [call for call in CALLS if not seconds.get(call, np.inf) < 15]
+
+
+def test_calls_of_numpy_in_a_fit_are_short(monkeypatch):
+    """Ctrl-C waits for the end of each: a matrix is inverted in blocks. Mutants: all of it in one call; an interrupt
+    there taken for a matrix without an inverse."""
+    sizes, invert = [], np.linalg.inv
+
+    def recorded(matrix):
+        sizes.append(len(matrix))
+        if len(sizes) == 3:
+            raise KeyboardInterrupt
+        return invert(matrix)
+
+    monkeypatch.setattr("numpy.linalg.inv", recorded)
+    with pytest.raises(KeyboardInterrupt):
+        plr.fit_strengths([[*range(700)], [*range(699, -1, -1)]])
+    assert len(sizes) == 3
+    assert max(sizes) < 300
 
 
 def test_ctrl_c_is_not_replaced(monkeypatch):

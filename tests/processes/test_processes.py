@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import plrank_fast
-from programs import compiled, run_on_batch
+from programs import compiled, run_on_batch, run_python
 
 needs_fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork on this system")
 
@@ -56,7 +56,7 @@ def test_pools_of_processes(method):
         import multiprocessing
         work = '''[
             plr := __import__("plrank_fast"), __import__("runtime_variables").set_costs(teams=1),
-            plr.pl_rank_3(*arguments, **options), __import__("runtime_variables").team_that_ran()[0],
+            plr.pl_rank_3(*arguments, **options), __import__("runtime_variables").team_that_ran(),
         ][2:]'''
         options = {{"offsets": offsets, "rng": 1, "n_threads": 2}}
         names = {{"arguments": (scores, scores, plr.dcg_weights(5)), "options": options}}
@@ -69,7 +69,7 @@ def test_pools_of_processes(method):
 
 
 def test_a_wheel_brings_its_openmp():
-    """The forks above are those of this runtime. Mutant: `auditwheel repair --exclude libgomp.so.1`."""
+    """The forks above have this runtime. Mutant: `auditwheel repair --exclude libgomp.so.1`."""
     if "manylinux" not in (metadata.distribution("plrank-fast").read_text("WHEEL") or ""):
         pytest.skip("not a wheel that auditwheel has repaired")
     libraries = Path(plrank_fast.__file__).parents[1] / "plrank_fast.libs"
@@ -178,7 +178,7 @@ def test_daemon_thread_inside_a_call_at_exit():
         long = np.zeros(1000)
         work = lambda: plr.pl_rank_3(long, long, plr.dcg_weights(10), n_samples=10**8, n_threads=2)
         threading.Thread(target=work, daemon=True).start()
-        while runtime_variables.team_that_ran()[0] < {TEAM}:
+        while runtime_variables.team_that_ran() < {TEAM}:
             time.sleep(0.01)
     """)
 
@@ -204,3 +204,20 @@ def test_subinterpreters():
         plr.pl_rank_exact(np.zeros(700), np.arange(700.0), plr.dcg_weights(60), n_threads=2)
     """)
     assert answer == "True\n"
+
+
+@pytest.mark.parametrize(("left", "n_items"), [(20, 3), (60, 300), (120, 1500)])
+def test_a_fit_without_room_for_its_matrices(left, n_items):
+    """NumPy's linear algebra ends a process that has no memory left. Mutant: no estimate before."""
+    code = f"""
+        import resource, numpy as np, plrank_fast as plr
+        items = np.arange({n_items})
+        battles = np.concatenate([np.column_stack([items, (items + k) % {n_items}]) for k in (1, -1)])
+        used = int(open("/proc/self/statm").read().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (used + ({left} << 20),) * 2)
+        try:
+            plr.fit_strengths(battles)
+        except MemoryError as error:
+            print(error)
+    """
+    assert "strengths with their covariance needs" in run_python(code)

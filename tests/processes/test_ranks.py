@@ -19,11 +19,13 @@ import torch
 from plrank_fast.__main__ import main
 from plrank_fast._shared.archive import read_archive
 from plrank_fast.data import RankingData
+from plrank_fast.training.checkpoint import CHECKPOINT
 from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.loss import Loss
 from plrank_fast.training.network import ScoringNetwork
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.sources import Source
-from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
+from plrank_fast.training.trainer import TrainingRun
 
 ROOT = Path(__file__).resolve().parents[2]
 N_RANKS = 2
@@ -52,11 +54,10 @@ def gradients(ranks, folder):
         )
         run = TrainingRun(config, Source(profile="yahoo"), {"train": data, "vali": data}, folder, epochs=1, ranks=ranks)
         run.network._layers.double()
-        order = run._query_order()
-        for step in range(run.batches_per_epoch):
-            run._step(order)
-            parts = [weights.grad.numpy().ravel() for weights in run.network.parameters()]
-            found[f"{method} {objective} {step}"] = np.concatenate(parts)
+        for batch in run.batches.of_epoch(0):
+            run.network.step(run.loss.ascent(run.network.forward(batch.features), batch), ranks)
+            parts = [weights.grad.numpy().ravel() for weights in run.network._layers.parameters()]
+            found[f"{method} {objective} {batch.number}"] = np.concatenate(parts)
     return found
 
 
@@ -68,20 +69,20 @@ def be_rank(folder):
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=N_RANKS)
     np.savez(folder / f"gradients{rank}.npz", **gradients(Ranks(rank, N_RANKS), folder))
     torch.distributed.destroy_process_group()
-    step = TrainingRun._step
+    ascent = Loss.ascent
 
-    def fatal_step(run, order):
-        if run.ranks.rank == 1 and (run.progress.epoch, run.batch) == DEATH:
+    def fatal_ascent(loss, scores, batch):
+        if rank == 1 and (batch.epoch, batch.number) == DEATH:
             os.kill(os.getpid(), signal.SIGKILL)
-        step(run, order)
+        return ascent(loss, scores, batch)
 
-    TrainingRun._step = fatal_step
+    Loss.ascent = fatal_ascent
     return main(["train", "--resume", str(folder), "--epochs", "6", "--checkpoint-seconds", "0"])
 
 
 @pytest.fixture(scope="module", autouse=True)
 def torch_threads():
-    """A training run sets those of the process."""
+    """A training run sets the process's threads."""
     before = torch.get_num_threads()
     yield
     torch.set_num_threads(before)
@@ -106,7 +107,7 @@ def launched(tmp_path_factory):
 
 
 def test_gradients_of_several_ranks(launched, tmp_path):
-    """Gradients are those of one process, to rounding, for every kind of method and with uneven or empty shares.
+    """Gradients equal one process's, to rounding, for every kind of method and with uneven or empty shares.
 
     Mutants: the mean over the ranks for the sum; ``first_query`` not passed on to estimators, to losses,
     to the disparity; the last query of each share left out; the share of the first rank for both.
@@ -148,7 +149,7 @@ def test_resumed_by_another_number_of_ranks(launched, tmp_path):
     assert (folder / "results.json").exists()
     for name, array in weights.items():
         np.testing.assert_allclose(arrays[name], array, rtol=1e-4, atol=1e-5, err_msg=name)
-    untrained = ScoringNetwork(6, TrainingConfig().hidden, seed=0).weights()
+    untrained = ScoringNetwork(6, TrainingConfig()).weights()
     assert any(np.abs(weights[f"network/{name}"] - array).max() > 0.01 for name, array in untrained.items())
 
 

@@ -13,7 +13,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
-from plrank_fast._core.runtime.teams cimport Loop, learn_work, pays, run_loop, saved_by_team, threads_worth
+from plrank_fast._core.runtime.teams cimport Loop, learn_work, pays, run_loop, saved_by_teams, threads_worth
 from plrank_fast._core.runtime.threads cimport (
     LEARNT_FACTOR,
     ROUND_NS,
@@ -179,9 +179,9 @@ cdef void process_query(void *round_, intp_t q, int thread) noexcept nogil:
 
 
 cdef int run_long_query(const Batch *batch, intp_t query, double ns, int n_threads) except -1:
-    cdef double started = monotonic_ns(), saved = saved_by_team()
+    cdef double started = monotonic_ns(), saved = saved_by_teams()
     batch.long_query(batch.call, query, threads_worth(kind_of(batch), ns, n_threads))
-    learn_work(kind_of(batch), ns, monotonic_ns() - started + saved_by_team() - saved)
+    learn_work(kind_of(batch), ns, monotonic_ns() - started + saved_by_teams() - saved)
     return 0
 
 
@@ -207,8 +207,7 @@ cdef int run_rounds(const Batch *batch, int n_threads) except -1:
             loop = Loop(
                 process_query, &of_round, start, share.stop, queries_per_chunk(n_queries, workspaces.n_threads),
                 workspaces.n_threads, kind_of(batch), share.ns, share.longest)
-            with nogil:
-                threads = run_loop(&loop, n_threads)
+            threads = run_loop(&loop, n_threads)
             check_interrupt()
             learnt = learn(learnt, share.ns, (monotonic_ns() - started) * threads)
         start = share.stop
@@ -235,8 +234,7 @@ cdef int run_tasks(
     cdef Tasks tasks = Tasks(task, call, workspaces.of_thread(0), workspaces.stride)
     cdef Loop loop = Loop(
         run_task, &tasks, 0, n_tasks, 1, workspaces.n_threads, <uintptr_t>task, n_tasks * ns_per_task, 0.0)
-    with nogil:
-        run_loop(&loop, n_threads)
+    run_loop(&loop, n_threads)
     return raise_if_stopped()
 
 

@@ -13,6 +13,16 @@ cdef struct Queries:
     intp_t next_rank_weights       # stride between queries: 0 if all share them
 
 
+cdef inline bint all_alike(const Queries *queries, intp_t n_queries) noexcept nogil:
+    """Return whether no query has documents of different relevance; most batches show one at once."""
+    cdef intp_t q, d
+    for q in range(n_queries):
+        for d in range(queries.offsets[q] + 1, queries.offsets[q + 1]):
+            if queries.relevance[d] != queries.relevance[d - 1]:
+                return False
+    return True
+
+
 cdef struct Query:
     intp_t index                   # within the batch
     intp_t first                   # document

@@ -7,7 +7,7 @@
 #include "simd/isa.h"
 
 /* The sums of one ranking that all items share. S_j and R_j are sums of w and of w rho over the items not in the first
- * j places, j = 0..K; drop_j is the rank weight of place j minus that of place j + 1. */
+ * j places, j = 0..K; drop_j is the rank weight of place j minus the weight of place j + 1. */
 typedef struct {
     size_t cutoff;
     double *sums;         /* (K + 1,) S */
@@ -39,7 +39,7 @@ typedef struct {
      * place them, by series unless that is NULL. */
     void (*add_unplaced)(const conditional_ranking *ranking, const conditional_series *series, const double *weights,
                          const double *relevance, size_t n, double *gradient, double *hessian);
-    /* Set those of the items that it places: weights[k] is that of the item at rank k. */
+    /* Set the entries of the items that it places: weights[k] belongs to the item at rank k. */
     void (*placed)(const conditional_ranking *ranking, const double *weights, const double *relevance, double *gradient,
                    double *hessian);
     /* Return w and w rho summed over n items, and the largest w. */

@@ -8,10 +8,10 @@
  *
  * That difference cancels for items much heavier than the weight left at rank K. What it leaves is at least the part of
  * the first rank, [PR_1, theta_1] / S_1, so that the whole sums over that part bound how much rounding is amplified.
- * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the bound add
+ * Where relevance or rank weights are negative, magnitudes are summed as well. Samples that exceed the limit add
  * nothing by that pass. A pass forward over the ranks adds them, whose sums are those up to each rank, so that nothing
- * is subtracted; items that it does not place are found by marks, in O(D) per ranking. Where D is so large that this
- * does not pay, such samples are left out.
+ * is subtracted; items that it does not place are found by marks, in O(D) per ranking. A caller who knows that no
+ * ranking of the query exceeds the limit spares the checks.
  *
  * A register holds one quantity of as many samples as it has lanes.
  */
@@ -149,25 +149,22 @@ PLR_INLINE numbers gather_ranks(pl_rank_groups *pass, const int32_t *columns, si
     return placed;
 }
 
-/* Set S_{K+1} to all minus placed, or to a direct sum where that would cancel; return 0 if that takes marks that do not
- * pay. */
-PLR_INLINE int find_left_over(pl_rank_groups *pass, const int32_t *columns, const numbers *placed, size_t n_lanes,
-                              numbers *left)
+/* Return S_{K+1}: all minus placed, or a direct sum where that would cancel. */
+PLR_INLINE numbers left_over(const pl_rank_groups *pass, const int32_t *columns, const numbers *placed, size_t n_lanes)
 {
+    numbers left;
     int cancelled = 0;
     PLR_UNROLL
     for (int i = 0; i < VECTORS; i++)
-        left->v[i] = pass->total_weight - placed->v[i];
+        left.v[i] = pass->total_weight - placed->v[i];
     PLR_UNROLL
     for (size_t i = 0; i < SAMPLES; i++) {
-        const double of_sample = left->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
+        const double of_sample = left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES];
         cancelled |= of_sample < 1e-3 * pass->total_weight; /* loses at most three digits of sixteen */
         if (i >= n_lanes)
-            left->v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
+            left.v[i / PLR_NARROW_LANES][i % PLR_NARROW_LANES] = NOTHING_SHARED;
     }
-    if (cancelled && pass->marks_pay)
-        *left = unplaced_weight(pass, columns, n_lanes);
-    return pass->marks_pay || !cancelled;
+    return cancelled && pass->may_be_peaked ? unplaced_weight(pass, columns, n_lanes) : left;
 }
 
 PLR_INLINE double sum_of(vec_narrow v)
@@ -193,7 +190,7 @@ PLR_INLINE void add_rank(rank_sums *sums, double rank_weight, const numbers *rel
     }
 }
 
-/* Return whether the samples keep the bound on average; not a number does not. */
+/* Return whether the samples keep the limit on average; not a number does not. */
 PLR_INLINE int is_bounded(const pl_rank_groups *pass, const rank_sums *sums, size_t n_lanes)
 {
     vec_narrow direct = {0}, excess = {0};
@@ -205,7 +202,7 @@ PLR_INLINE int is_bounded(const pl_rank_groups *pass, const rank_sums *sums, siz
     return sum_of(excess) <= 0.0 && sum_of(direct) <= pass->limit * (double)n_lanes * fabs(pass->rank_weights[0]);
 }
 
-/* Add samples side by side, of which n_lanes are used; return 0 and add nothing if they exceed the bound. */
+/* Add samples side by side, of which n_lanes are used; return 0 and add nothing if they exceed the limit. */
 PLR_INLINE int add_backward(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
                             const int is_signed)
 {
@@ -213,9 +210,7 @@ PLR_INLINE int add_backward(pl_rank_groups *pass, const int32_t *columns, size_t
     const numbers placed = gather_ranks(pass, columns, n_lanes);
     rank_sums sums = {{{{0}}}}, magnitudes = {{{{0}}}};
     double *state = pass->states + PLR_STATE * SAMPLES * pass->cutoff;
-    numbers left;
-    if (!find_left_over(pass, columns, &placed, n_lanes, &left))
-        return 0;
+    numbers left = left_over(pass, columns, &placed, n_lanes);
     for (size_t k = pass->cutoff; k-- > 0;) {
         state -= PLR_STATE * SAMPLES;
         const numbers relevance = load_numbers(state), weight = load_numbers(state + SAMPLES);
@@ -232,7 +227,7 @@ PLR_INLINE int add_backward(pl_rank_groups *pass, const int32_t *columns, size_t
             add_rank(&magnitudes, fabs(rank_weights[k]), &size, &inverse);
         store_numbers(state, &terms);
     }
-    if (!is_bounded(pass, is_signed ? &magnitudes : &sums, n_lanes))
+    if (pass->may_be_peaked && !is_bounded(pass, is_signed ? &magnitudes : &sums, n_lanes))
         return 0;
     state += PLR_STATE * SAMPLES * pass->cutoff;
     for (size_t k = pass->cutoff; k-- > 0;) {
@@ -306,34 +301,32 @@ PLR_INLINE void add_forward(pl_rank_groups *pass, const int32_t *columns, size_t
         add_unplaced(pass, &sums, n_lanes);
 }
 
-/* Add samples side by side by the first pass that serves; return the bits of those that are left out. Once a sample has
- * exceeded the bound, others of its query will, so the next ones go forward at once. */
-PLR_INLINE uint32_t add_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
-                             const int is_signed)
+/* Add samples side by side by the first pass that serves. Once a sample has exceeded the limit, others of its query
+ * will, so the next ones go forward at once. */
+PLR_INLINE void add_some(pl_rank_groups *pass, const int32_t *columns, size_t first, size_t n_lanes,
+                         const int is_signed)
 {
     if (!pass->is_peaked && add_backward(pass, columns, first, n_lanes, is_signed))
-        return 0;
-    if (!pass->marks_pay)
-        return ((1u << n_lanes) - 1) << first;
+        return;
     pass->is_peaked = 1;
     add_forward(pass, columns, n_lanes);
-    return 0;
 }
 
-PLR_INLINE uint32_t add_all(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, const int is_signed)
+PLR_INLINE void add_all(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes, const int is_signed)
 {
-    uint32_t left_out = 0;
     size_t first = 0;
     for (; first + SAMPLES <= n_lanes; first += SAMPLES)
-        left_out |= add_some(pass, columns + first, first, SAMPLES, is_signed);
+        add_some(pass, columns + first, first, SAMPLES, is_signed);
     if (first < n_lanes)
-        left_out |= add_some(pass, columns + first, first, n_lanes - first, is_signed);
-    return left_out;
+        add_some(pass, columns + first, first, n_lanes - first, is_signed);
 }
 
-static uint32_t add_group(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
+static void add_group(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes)
 {
-    return pass->is_signed ? add_all(pass, columns, n_lanes, 1) : add_all(pass, columns, n_lanes, 0);
+    if (pass->is_signed)
+        add_all(pass, columns, n_lanes, 1);
+    else
+        add_all(pass, columns, n_lanes, 0);
 }
 
 static void add_common_part(const pl_rank_groups *pass, size_t start, size_t stop)

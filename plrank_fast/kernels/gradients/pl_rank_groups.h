@@ -1,4 +1,4 @@
-/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking, or O(D) where rounding would be amplified. */
+/* PL-Rank-3 over groups of sixteen rankings, O(K) per ranking, or O(D + K) where rounding would be amplified. */
 #ifndef PLR_PL_RANK_GROUPS_H
 #define PLR_PL_RANK_GROUPS_H
 
@@ -15,10 +15,10 @@ typedef struct {
     double *gradient;           /* (n_items,) */
     double *odd;                /* (n_items,) terms that are still to be added to it; unused for many items */
     double total_weight;
-    int is_signed;              /* whether any relevance or rank weight is negative */
     double limit;               /* of RI_K over PR_1, and of DR_K over theta_1, that is accurate enough */
-    int marks_pay;              /* whether to spend O(D) on rankings that exceed it, or to leave them out */
+    int may_be_peaked;          /* whether a ranking may exceed it */
     int is_peaked;              /* whether one has, since the caller set this to 0 */
+    int is_signed;              /* whether any relevance or rank weight is negative; unused if none may exceed it */
     double total_risk[PLR_GROUP_SIZE];   /* sums over the rankings of each lane: of RI_K */
     double total_direct[PLR_GROUP_SIZE]; /* and of DR_K */
     double risk, direct, denominator;    /* the sums of both over all lanes, and what to divide the gradient by */
@@ -37,9 +37,8 @@ static inline size_t plr_marks(size_t n_items)
 }
 
 typedef struct {
-    /* Add n_lanes (1 to 16) rankings of columns (cutoff, 16), except those whose rounding would be amplified too much:
-     * they are the bits of the result. */
-    uint32_t (*add_group)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
+    /* Add n_lanes (1 to 16) rankings of columns (cutoff, 16). */
+    void (*add_group)(pl_rank_groups *pass, const int32_t *columns, size_t n_lanes);
     /* Add to the gradient of some items, which has their own terms, the part common to all, and divide it. */
     void (*add_common_part)(const pl_rank_groups *pass, size_t start, size_t stop);
 } pl_rank_groups_kernels;

@@ -17,7 +17,7 @@ enum { PLR_GUMBEL, PLR_GUMBEL_WIDE, PLR_NORMAL };
 typedef struct {
     size_t n_ranks;
     double *arrivals;
-    double *relevance;    /* that of the item at each rank */
+    double *relevance;    /* of the item at each rank */
     double *drops;        /* c_k */
     double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
     double *factors;      /* scratch of 5 numbers for each rank; this and all the others have room for n_ranks rounded

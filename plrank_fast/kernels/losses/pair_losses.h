@@ -17,8 +17,8 @@ typedef struct {
      * the derivatives to gradient[j] and *own. */
     double (*precede)(double score, const double *scores, double *gradient, double *own, size_t n);
     /* Return the loss of a document and the n of `lower` from `first` on, which rank no higher, each pair weighted by
-     * the difference of gains times that of discounts, to which `distance` is added unless it is NULL. Adds the
-     * derivatives to both gradients. */
+     * the difference of gains times the difference of discounts, to which `distance` is added unless it is NULL. Adds
+     * the derivatives to both gradients. */
     double (*ranked)(const ranked_documents *all, size_t document, const ranked_documents *lower, size_t first,
                      const double *distance, size_t n);
 } pair_kernels;

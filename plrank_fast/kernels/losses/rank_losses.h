@@ -7,8 +7,8 @@
 /* Number of documents that SoftRank handles together at most, in one register. */
 #define PLR_SOFT_RANK_TARGETS 8
 
-/* All rank distributions are kept if they fit in this many bytes, about a second-level cache; otherwise those of one
- * segment fit in it. */
+/* All rank distributions are kept if they fit in this many bytes, about a second-level cache; otherwise the
+ * distributions of one segment fit in it. */
 #define PLR_SOFT_RANK_KEPT ((size_t)1 << 20)
 
 /* Return the number of items in a segment: all, if their distributions fit in PLR_SOFT_RANK_KEPT, and at least the

@@ -41,7 +41,7 @@
 #define FARTHEST 600.0    /* |ln of a weight| beyond which 1 - exp(-x) is x or 1 */
 #define LIKELY 2.0        /* ln(w / W) of the lightest item, above which P is nearly 1; it is above .07 then */
 #define LARGEST_X 700.0   /* exp of it does not overflow */
-#define PLACES 8          /* the integrand is evaluated at so many before nodes are placed */
+#define PLACES 8          /* points at which the integrand is evaluated before nodes are placed */
 #define MOST_NODES 4096
 #define LOOK_AFTER 16384  /* items between checks for interrupts: their derivatives take a few milliseconds */
 #define PRODUCT 16        /* factors whose product stays in the range of a double, see log_integrand */
@@ -162,7 +162,7 @@ static double begin_at_mode(integral *of)
 
 /* Values and slopes of the integrand at increasing places, from which the bounds are computed. */
 typedef struct {
-    double s[PLACES], log_h[PLACES], slope[PLACES]; /* slope is that of ln h */
+    double s[PLACES], log_h[PLACES], slope[PLACES]; /* slope belongs to ln h */
     double sum_g[PLACES], sum_q[PLACES];
     double fall[PLACES];         /* how fast ln(h g) falls from a place on, for every item */
     double most[PLACES];         /* upper bound of the integral of h from a place to the next, or beyond the last */
@@ -243,7 +243,8 @@ static double longest_step(const integral *of, const survey *at, double theta)
     return 2 * M_PI * theta / nats;
 }
 
-/* Return where the integral beyond is exp(log_lost), of what falls from a height at s at a rate or faster. */
+/* Return the point beyond which the tail integrates to at most exp(log_lost), if it falls from a height at s at a rate
+ * or faster. */
 static double end_from(double s, double log_height, double rate, double log_lost)
 {
     return rate > 0 ? s + (log_height - log(rate) - log_lost) / rate : INFINITY;

@@ -1,4 +1,4 @@
-/* A loop that a kernel shares among the threads of its caller: kernels do not use OpenMP themselves. */
+/* A loop that a kernel shares among the threads of its caller's team. */
 #ifndef PLR_PARALLEL_LOOP_H
 #define PLR_PARALLEL_LOOP_H
 
@@ -13,7 +13,6 @@ typedef struct parallel_loop {
     /* NULL: run the passes one after another */
     void (*run)(const struct parallel_loop *loop, loop_body body, void *argument, intptr_t n);
     int n_threads; /* as many may take part */
-    int team;      /* threads of the caller */
 } parallel_loop;
 
 /* Number of threads that may work on a loop at the same time; workspaces need room for each. */

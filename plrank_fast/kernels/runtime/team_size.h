@@ -127,6 +127,8 @@ static inline void plr_learn_team(
         loop->longest = busiest;
     }
     plr_judge(sizes, loop, n_threads, ended - started, ended);
+    if (loop->waking > 0.0 && waking > 4.0 * loop->waking) /* a thread that waited for a time slice, mostly */
+        waking = 4.0 * loop->waking;
     plr_learn(loop->waking_learnt, waking);
 }
 

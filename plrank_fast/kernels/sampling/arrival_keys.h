@@ -54,8 +54,8 @@ PLR_INLINE key_format make_key_format(size_t n_slots, float largest_mean)
 }
 
 /* Split words: u = (word + 1/2) / 2^32 = 2^-h (1 - y) with y in [0, 1/2], unless the word is rare. Returns y; *halved =
- * h log 2, and *distance is that of the word from 0 or 2^32. y keeps its relative precision where it is small and h =
- * 0, that is, for early arrivals. */
+ * h log 2, and *distance is how far the word is from 0 or 2^32. y keeps its relative precision where it is small and
+ * h = 0, for early arrivals. */
 #if defined(PLR_ISA_AVX512)
 PLR_INLINE vec_f32 split_word(vec_i32 word, vec_f32 *halved, vec_i32 *distance)
 {
@@ -102,7 +102,7 @@ PLR_INLINE vec_f32 exponential_f32(vec_i32 word, vec_i32 *rarest)
     return halved + y * p;
 }
 
-/* Return the key of a scaled arrival time; `shift` is that of the format, as a constant for the compiler. */
+/* Return the key of a scaled arrival time; `shift` belongs to the format, as a constant for the compiler. */
 PLR_INLINE vec_i32 arrival_key(vec_f32 arrival, int shift, int32_t slot_mask, vec_i32 slot)
 {
     return ((vec_i32)((vec_u32)arrival << shift) & ~slot_mask) | slot;

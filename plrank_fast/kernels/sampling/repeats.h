@@ -32,7 +32,7 @@ PLR_INLINE vec_u16 match(vec_u16 unmatched, vec_u16 a, vec_u16 b)
 }
 
 /* Compare the draws of rows [row, stop), an even number, with one another and with all before them. A new draw becomes
- * item | repeats before it << 16, a repeat becomes 0. `repeats` counts those of each ranking; `doubled` holds every
+ * item | repeats before it << 16, a repeat becomes 0. `repeats` counts them for each ranking; `doubled` holds every
  * item twice in 32 bits. */
 PLR_INLINE void tag_repeats(uint32_t *draws, uint32_t *doubled, size_t row, size_t stop, uint32_t *repeats)
 {

@@ -5,8 +5,8 @@
  * 1968). Only the smallest keys are needed, so runs of that length are folded into one: the smallest m of two sorted
  * runs of m are min(a_i, b_{m-1-i}), a bitonic sequence.
  *
- * Keys are the bits of positive, normal floats, whose order is that of their bits as integers: AVX-512 computes minima
- * of floats on two ports and those of integers on one, and SSE2 has no minima of integers.
+ * Keys are the bits of positive, normal floats, which have the same order as integers: AVX-512 computes minima of
+ * floats on two ports and minima of integers on one, and SSE2 has no minima of integers.
  */
 #ifndef PLR_SORTING_NETWORK_H
 #define PLR_SORTING_NETWORK_H

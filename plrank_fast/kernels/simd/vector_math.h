@@ -265,7 +265,7 @@ PLR_INLINE vec_f64 vec_sin_cos(vec_f64 u, vec_f64 *cosine)
     c = c * z - 1.2337005501361698;
     c = c * z + 1.0;
     vec_i64 odd = -(vec_i64)(quarter & 1);
-    /* quarters 2 and 3 change the sign of the sine, 1 and 2 that of the cosine */
+    /* quarters 2 and 3 change the sign of the sine, 1 and 2 of the cosine */
     vec_u64 sine_sign = (quarter & 2) << 62, cosine_sign = ((quarter + 1) & 2) << 62;
     *cosine = (vec_f64)((vec_u64)vec_select(odd, s, c) ^ cosine_sign);
     return (vec_f64)((vec_u64)vec_select(odd, c, s) ^ sine_sign);

@@ -284,7 +284,7 @@ PLR_INLINE int vec_any(vec_i32 v)
 #endif
 }
 
-/* Return the sign bits of all lanes; that of the first lane is the lowest bit. */
+/* Return the sign bits of all lanes, with the first lane in the lowest bit. */
 PLR_INLINE uint32_t vec_signs(vec_i32 v)
 {
 #if defined(PLR_ISA_AVX512)

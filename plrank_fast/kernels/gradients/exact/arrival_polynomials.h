@@ -61,8 +61,7 @@ PLR_INLINE void find_light(const panel *p, node_vector *node, const int law)
 
 /* ------------------------------------------------------------------------------- which coefficients matter */
 
-/* Return the smaller of `least` and the smallest odds of a downward division among those of quartets [begin, end), in
- * each lane. */
+/* Return for each lane the smaller of `least` and the smallest odds of a downward division in quartets [begin, end). */
 PLR_INLINE lanes smallest_of_heavy(const panel *p, intptr_t begin, intptr_t end, lanes least)
 {
     for (intptr_t j = QUARTET * begin; j < QUARTET * end; j++) {
@@ -153,7 +152,7 @@ PLR_INLINE lanes none_arrived_of(const panel *p, intptr_t begin, intptr_t end)
     return 1.0 / ((inverse[0] * inverse[1]) * (inverse[2] * inverse[3]));
 }
 
-/* Return the product of q + s p over a range of quartets: the chance that a reader reads on after those of their items
+/* Return the product of q + s p over a range of quartets: the chance that a reader reads on after all of their items
  * that have arrived. */
 PLR_INLINE lanes chance_to_read_on(const panel *p, lanes t, intptr_t begin, intptr_t end, const int law)
 {
@@ -182,7 +181,7 @@ PLR_INLINE int start_polynomials(panel *p, const node_vector *node, const int la
         P[m] = B[m] = (lanes){0};
     P[0] = monic ? none_arrived : vec_all(1);
     if (p->stops) {
-        const int light = monic && arrives_at_rate(law); /* otherwise none_arrived has that of the odds above */
+        const int light = monic && arrives_at_rate(law); /* otherwise none_arrived has the chance for the odds above */
         const intptr_t begin = light ? node->light_begin : 0, end = light ? node->light_end : 0;
         P[0] *= chance_to_read_on(p, node->time, 0, begin, law) *
                 chance_to_read_on(p, node->time, end, p->items.quartets, law);

@@ -85,7 +85,7 @@ static double log_reading(const arrival_table *table, const score_histogram *his
     return vec_sum(sum);
 }
 
-/* Return the norm of the gradient's integrand at this step, about, if the K-th of the items arrives now and gains 1:
+/* Return about the norm of the gradient's integrand at this step, if the K-th of the items arrives now and gains 1:
  * each item's share of the slope times its relevance above the mean by these shares, or times 1 for the exposure. */
 PLR_INLINE double norm_of_slope(const arrival_table *table, const score_histogram *histogram, int step, int exposure)
 {

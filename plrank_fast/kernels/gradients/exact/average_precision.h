@@ -96,9 +96,8 @@ PLR_INLINE intptr_t count_power_sums(const panel *p, const node_vector *node, it
     return more > terms ? more : terms;
 }
 
-/* Compute H, B and G from P, when it is that of all irrelevant and of the small relevant items, from low to top. The
- * sum over these relevant items of r z / L is -sum_i counts_i z^i, that of w / L is sum_i b_i z^i, and that of w r z /
- * L^2 is -sum_i i b_i z^i. */
+/* Compute H, B and G from low to top, from the P of all irrelevant and of the small relevant items. Over these relevant
+ * items, r z / L sums to -sum_i counts_i z^i, w / L to sum_i b_i z^i, and w r z / L^2 to -sum_i i b_i z^i. */
 PLR_INLINE void count_small(panel *p, const node_vector *node, item_range small, intptr_t terms, intptr_t low,
                             intptr_t top)
 {
@@ -165,7 +164,7 @@ PLR_INLINE void divide_precision_upwards(const panel *p, const node_vector *node
         }
 }
 
-/* Divide downwards likewise: with s = 1 / r, the coefficients of z^(m-1) from those of z^m. */
+/* Divide downwards likewise: with s = 1 / r, from the coefficients of z^m to z^(m-1). */
 PLR_INLINE void divide_precision_downwards(const panel *p, const node_vector *node, const lanes *s, const lanes *a,
                                            lanes *qY, lanes *qX)
 {

@@ -87,7 +87,7 @@ static void take_heavy_of_block(void *problem_, intptr_t block, int thread)
     (void)thread;
 }
 
-/* Take the items that are heavier than those of the octave one by one into the panel. */
+/* Take the items above the octave into the panel, one by one. */
 static void take_heavy(exact_problem *problem, int first_octave)
 {
     intptr_t before = 0;

@@ -38,7 +38,7 @@ static double guaranteed_of_value(const exact_problem *problem)
 /* Return the tolerances of the first attempt. An item that arrives when the last rank is filled gains about the mean
  * rank weight, so the norm of the gradient is about mean_theta times norm_of_slope then (where readers
  * stop, quadrature_plan.h has a forecast), and the norm of the Hessian diagonal half of that. Items that leave a panel
- * early and those that enter late share what is for borders. */
+ * early and items that enter late share the tolerance for borders. */
 static tolerances first_tolerances(const exact_problem *problem)
 {
     const exact_query *query = problem->query;

@@ -76,8 +76,8 @@ static void look_at_items(exact_problem *problem)
 }
 
 /* Set problem->common to the relevance whose subtraction makes the most items irrelevant, or to the mean if they are
- * few. It changes no gradient, but its error would be the sum of the errors of all items. `sums` are those of what
- * remains. */
+ * few. It changes no gradient, but its error would be the sum of the errors of all items. `sums` are the sums of
+ * what remains. */
 static void find_common(exact_problem *problem, relevance_sums *sums)
 {
     const range relevance = problem->relevance;
@@ -148,7 +148,7 @@ static double describe_problem(exact_problem *problem)
 
 /* Do so for average precision. Its rank weights do not rise, so a change of a ranking by which no number of relevant
  * items in the first k ranks changes by more than 1 changes the metric by at most the sum of the first R rank weights,
- * R being the number of relevant items. That of the first k ranks is at most min(k, R), which bounds the integrands
+ * R being the number of relevant items. The first k ranks have at most min(k, R) of them, which bounds the integrands
  * (docs/numerics.md). */
 static double describe_average_precision(exact_problem *problem)
 {

@@ -15,7 +15,7 @@
  * without item j are series in the odds r_j = p_j / q_j = expm1(x) (leave_one_out_series.h) or the result of a division
  * (leave_one_out_division.h). The lanes of a vector are quadrature nodes.
  *
- * The exposure dE/drho_j is the integral of w_j q_j Y_j: that of dE/df_j with rho_j = 1 and 0 for the factors t.
+ * The exposure dE/drho_j is the integral of w_j q_j Y_j: like dE/df_j with rho_j = 1 and 0 for the factors t.
  *
  * If a reader stops at item j with probability R_j = 1 - s_j, and the metric counts what is read, theta_k rho times
  * the product of s over the ranks before k, then L_j(z) = q_j + s_j p_j z: coefficients of products are probabilities
@@ -56,8 +56,8 @@ typedef struct {
     double found;                /* 1 and the relevant items that have left, for average precision; else 0 */
 } rank_block;
 
-/* Requested outputs: the value alone, the exposure or gradient too, that of average precision (average_precision.h),
- * or also the Hessian diagonal or a product of the Hessian (hessian_product.h). */
+/* Requested outputs: the value alone, the exposure or gradient too, the gradient of average precision
+ * (average_precision.h), or also the Hessian diagonal or a product of the Hessian (hessian_product.h). */
 typedef enum { VALUE_ALONE, EXPOSURE, GRADIENT, PRECISION, HESSIAN, PRODUCT } integrands;
 
 /* One vector of quadrature nodes, with the coefficients and items that matter there. */
@@ -82,7 +82,7 @@ typedef struct {
     lanes *d;                   /* and c of irrelevant items */
     lanes *s, *b;               /* power sums */
     lanes *V, *W, *A;           /* coefficients for a product with the Hessian, MARGIN zeros before them, */
-    lanes *n, *f, *g, *h, *k;   /* and those of further series */
+    lanes *n, *f, *g, *h, *k;   /* and coefficients of further series */
     lanes *H, *counts;          /* coefficients and power sums of relevant items, for average precision */
 } node_workspace;
 

@@ -281,7 +281,7 @@ static size_t exact_workspace_bytes(const exact_query *query, intptr_t longest, 
     exact_query as_long = *query;
     exact_problem problem;
     as_long.D = longest;
-    as_long.loop = (parallel_loop){run_nothing, n_threads, n_threads};
+    as_long.loop = (parallel_loop){run_nothing, n_threads};
     return lay_out_problem(&problem, &as_long, (char *)LINE) + LINE;
 }
 

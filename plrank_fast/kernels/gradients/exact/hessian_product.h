@@ -40,7 +40,7 @@ typedef struct {
     lanes P, B, V, W, A;
 } coefficients;
 
-/* Divide 1 + r z out upwards: the coefficients of z^m from those of z^(m-1). */
+/* Divide 1 + r z out upwards, from the coefficients of z^(m-1) to z^m. */
 PLR_INLINE void step_up(const node_workspace *at, const moving_item *i, intptr_t m, lanes r, const int all,
                         coefficients *c)
 {
@@ -53,7 +53,7 @@ PLR_INLINE void step_up(const node_workspace *at, const moving_item *i, intptr_t
     c->A = (at->A[m] - i->of_A * c->P) - r * c->A;
 }
 
-/* Divide it out downwards, with s = 1 / r: the coefficients of z^(m-1) from those of z^m. */
+/* Divide it out downwards, with s = 1 / r, from the coefficients of z^m to z^(m-1). */
 PLR_INLINE void step_down(const node_workspace *at, const moving_item *i, intptr_t m, lanes s, const int all,
                           coefficients *c)
 {
@@ -248,8 +248,7 @@ static item_gains gains_by_series(const panel *p, const node_vector *node, const
                         f - item->of_A * e - of_V * g - item->of_B * (h - of_V * k)};
 }
 
-/* Add the integrands of quartets [begin, end): those of the gradient, and in place of the Hessian diagonal those of the
- * product. */
+/* Add the integrands of quartets [begin, end): the gradient, and the product in place of the Hessian diagonal. */
 static void add_product(panel *p, const node_vector *node, intptr_t begin, intptr_t end)
 {
     const lanes t = node->time;

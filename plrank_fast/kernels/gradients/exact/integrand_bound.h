@@ -9,7 +9,7 @@
  *     |w_j q_j Y_j| <= C h_j sum_k |delta_k| P(N without j < k),
  *     |w_j q_j X_j| <= C h_j sum_i |rho_i| h_i sum_k |delta_k| P(N without i and j = k - 1).
  *
- * Both probabilities are at most those of Chernoff and Bernstein, and the second is at most e^-V I_0(V), V being the
+ * The inequalities of Chernoff and Bernstein bound both. The second is also at most e^-V I_0(V), where V is the
  * variance of N without i and j: by Cauchy's formula it is at most the mean of prod_i |1 - u_i + u_i e^(i (x + a_i))|
  * over all x, where the a_i are phases; each factor is at most exp(-u_i (1 - u_i) (1 - cos(x + a_i))), and by Hoelder's
  * inequality their mean is largest for equal phases.
@@ -46,7 +46,7 @@ typedef struct {
 
 #define POINTS 16 /* on half of a wide ellipse, more on a narrow one; the other half has the conjugate values */
 
-/* Points of the ellipse: times, and the magnitude of dt / dx times that of dx / d angle. */
+/* Points of the ellipse: times, and the magnitude of dt / d angle. */
 typedef struct {
     complex_lanes t;
     lanes slope;
@@ -143,7 +143,7 @@ typedef struct {
 /* The number of arrivals is off its mean by d or more, on one side, with a probability of at most exp(-d^2 / 2 s),
  * where s is the variance plus d / 3 (Bernstein), or the mean if the number is below it (Chernoff). Both are proved by
  * tilting the probabilities u of items by a factor of e^(d / s). So the probability of a single number is also at most
- * that of the largest at the tilted probabilities, whose variances u (1 - u) are at least e^(-d / s) times as large. */
+ * the largest one at the tilted probabilities, whose variances u (1 - u) are at least e^(-d / s) times as large. */
 PLR_INLINE rank_sums sum_ranks(const panel_gains *gains, const item_sums *sums)
 {
     rank_sums all = {{0}, {0}};

@@ -65,7 +65,7 @@ typedef struct {
     const char *noise;
     double gap;              /* least gap between neighbouring scores at which a cut of time saves nodes */
     double certain;          /* time after it is due by which an item has arrived for certain */
-    double later_than_bins;  /* items may arrive later by this than those of the histogram, whose counts are split
+    double later_than_bins;  /* items may arrive later by this than in the histogram, whose counts are split
                               * between bins (docs/numerics.md) */
     double least_eta;        /* least eta for which the fewest points of an ellipse serve (integrand_bound.h) */
     arrival (*at)(double y); /* the time y after it is due */

@@ -4,8 +4,8 @@
  *     q_j X_j = sum_i (-r_j)^i c_i - rho_j w_j sum_i (-r_j)^i e_i,
  *         c_i = sum_m delta_(m+i) B_m,   e_i = (i+1) sum_m delta_(m+i) P_m.
  *
- * A relevant item costs three Horner schemes, an irrelevant one (rho = 0) only that of c. They stop where r^i becomes
- * negligible, which is soon for a light item.
+ * A relevant item costs three Horner schemes, an irrelevant one (rho = 0) only the scheme of c. They stop where r^i
+ * becomes negligible, which is soon for a light item.
  */
 #ifndef PLR_LEAVE_ONE_OUT_SERIES_H
 #define PLR_LEAVE_ONE_OUT_SERIES_H

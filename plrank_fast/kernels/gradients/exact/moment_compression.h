@@ -3,11 +3,10 @@
  *
  * Low-weight items enter the integrands only through sums over items of functions of w, and their derivatives are
  * functions of w (plus rho times another), all of them entire and dominated by their low powers while r = expm1(w t) is
- * small. Weights are sorted into octaves by their exponent. In an octave, sum_j m_j f(w_j) is about that of the
- * polynomial through f at 8 Chebyshev nodes, so proxies at those nodes, with masses that have the same first 8 moments,
- * replace the items, and the derivatives at the proxies are interpolated to the items. On [1, 2] the error is 1.2e-7 of
- * the eighth-power term, which is at most r^8 of the first. Items whose r at the last time is above a limit are
- * therefore not compressed.
+ * small. Weights are sorted into octaves by their exponent. In an octave, f is nearly the polynomial through its values
+ * at 8 Chebyshev nodes, so proxies at these nodes, with masses that have the same first 8 moments, replace the items,
+ * and the derivatives at the proxies are interpolated to the items. On [1, 2] the error is 1.2e-7 of the eighth power,
+ * which is at most r^8 of the first term. Items whose r at the last time is above a limit are therefore not compressed.
  */
 #ifndef PLR_MOMENT_COMPRESSION_H
 #define PLR_MOMENT_COMPRESSION_H
@@ -32,7 +31,7 @@ typedef struct {
     moments plain[OCTAVES * QUARTET], relevant[OCTAVES * QUARTET];
     double magnitudes[OCTAVES * QUARTET], squares[OCTAVES * QUARTET];
     intptr_t stopping; /* items at which readers may stop, which are not among these */
-    int used;          /* octaves up to that of the lightest item; the others are not filled */
+    int used;          /* octaves down to the lightest item; the others are not filled */
 } octave_sums;
 
 /* The proxies of the octaves from the first on: a multiple of 8, usually none. */
@@ -112,7 +111,7 @@ PLR_INLINE moments powers(const split_weights *weights, intptr_t i)
     return x * y * z;
 }
 
-/* Return a register whose sum is that of the moments. */
+/* Return a register whose sum is the sum of the moments. */
 PLR_INLINE lanes fold_moments(moments x)
 {
     lanes part[PROXIES_OF_OCTAVE / PLR_LANES];
@@ -172,7 +171,7 @@ static void sum_octaves(octave_sums *sums, intptr_t n, const double *w, const do
         }
 }
 
-/* Add moments to those of other items. */
+/* Add moments to the moments of other items. */
 static void merge_octaves(octave_sums *to, const octave_sums *sums)
 {
     for (int i = 0; i < QUARTET * sums->used; i += QUARTET) {
@@ -259,7 +258,7 @@ static void interpolate_proxies(const octave_sums *sums, int first_octave, const
     }
 }
 
-/* Set to_j = w_j (zeroth(w_j) + rho_j first(w_j)) for those of the n items that were compressed. */
+/* Set to_j = w_j (zeroth(w_j) + rho_j first(w_j)) for the compressed ones of the n items. */
 static void return_to_items(const proxy_polynomials *polynomials, intptr_t n, const double *w, const double *relevance,
                             double common, const double *stop, double *to)
 {

@@ -4,7 +4,7 @@
 
 #include "gradients/exact/law_terms.h"
 
-#define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* that of normal arrival times, 1 / sqrt(2 pi) */
+#define DENSITY_AT_0 (0.5 * M_2_SQRTPI * M_SQRT1_2) /* of normal arrival times, 1 / sqrt(2 pi) */
 
 PLR_INLINE odds_and_hazard normal_odds(double score, lanes t)
 {

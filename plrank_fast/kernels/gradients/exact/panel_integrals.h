@@ -95,7 +95,7 @@ static void add_quartets(panel *p, const node_vector *node, intptr_t begin, intp
         FOR_LAW(law, add_read_items(p, &here, begin, end, GRADIENT, LAW))
 }
 
-/* Add those of a block, first of quartets, then of proxies. */
+/* Add the integrands of a block, first of quartets, then of proxies. */
 static void add_block(panel *p, const node_vector *node, intptr_t block)
 {
     const intptr_t of_quartets = blocks_of(p->items.quartets), last = block < of_quartets ? p->items.quartets
@@ -113,8 +113,8 @@ static void add_block(panel *p, const node_vector *node, intptr_t block)
 }
 
 /* Vectors of nodes that threads evaluate at the same time: first each vector by itself, then each block of quartets at
- * all vectors in turn. So every sum is over the nodes in their order, as on one thread. Each thread has a panel, which
- * differs from those of the others in its state of cancellation and in the workspace that it uses. */
+ * all vectors in turn. So every sum is over the nodes in their order, as on one thread. Each thread has a panel of its
+ * own, with its own state of cancellation and workspace. */
 typedef struct {
     panel of_thread[MOST_SIDE_BY_SIDE];
     cancellation own[MOST_SIDE_BY_SIDE];
@@ -192,7 +192,7 @@ static void hand_out(const panel *p, const lanes *sums, double *to)
     }
 }
 
-/* Add the requested gradient and Hessian diagonal of the panel's items to those of the query; return its value. */
+/* Add the requested gradient and Hessian diagonal of the panel's items to the query's; return its value. */
 static double hand_out_sums(const panel *p)
 {
     if (p->query->gradient)

@@ -52,12 +52,12 @@ static int integrate_panel(exact_problem *problem, intptr_t n, intptr_t arrived,
     return p->plan->ended && K == left;
 }
 
-/* Return how long after the last item that leaves is due items may leave as if all had arrived.
+/* Return how long after the last leaving item is due all items may leave, as if they had arrived.
  *
  * The error is bounded as in tail_bound.h. Each item that has not arrived yet, with probability q <= e^-x, changes the
  * expected gains by at most R, and the gradient's entries, in sum of absolute values, by at most R (x + 2 K) e^-x: x
  * e^-x bounds the derivative of the probability, and both rankings, with the item and without, consist of at most K
- * choices. The bound for the diagonal of the Hessian is R (x (2 + x) + 4 K) e^-x, and that for its product with a
+ * choices. The bound for the diagonal of the Hessian is R (x (2 + x) + 4 K) e^-x, and the bound for its product with a
  * vector of entries of at most 1 is R (x + 2 K + 2)^2 e^-x: each of two derivatives is of the probability or of the
  * gains. Fewer than K items leave before the last panel with an end, and n in it. */
 static double delay_of_exit(int law, intptr_t n, intptr_t K, tolerances tolerance)

@@ -68,19 +68,19 @@ typedef struct {
     double accuracy;        /* allowed where the integrands are largest, relative to these */
     double error[INTEGRALS]; /* bounds of the panel's errors */
     time_map map;
-    double time[MOST_NODES], weight[MOST_NODES]; /* those of one piece */
+    double time[MOST_NODES], weight[MOST_NODES]; /* the nodes of one piece */
 } quadrature_plan;
 
 /* Constants of the map and of the ellipse on which errors are bounded. The bound holds for any; these need nearly the
  * least nodes (docs/numerics.md). */
 #define LARGEST_ETA 1.25
-#define STEEPNESS 0.4 /* that of the integrands in v, relative to 1 / s^2, for items without a rate */
-#define UNPROVED 1.01 /* it multiplies the nodes, whose number points of an ellipse and bins may lower */
+#define STEEPNESS 0.4 /* how steep integrands are in v, relative to 1 / s^2, for items without a rate */
+#define UNPROVED 1.01 /* factor of the number of nodes, for what points of an ellipse and bins miss */
 
 #define FILLED 0.9       /* part of the last rank that is filled where the expected norm is known, */
 #define READ 8.0         /* as it is where the chance that a reader reads on has fallen by so many nats */
 
-/* Return the bound of the loss; that of a product with the Hessian is larger by one more order (tail_bound.h). */
+/* Return the bound of the loss; a product with the Hessian loses one order more (tail_bound.h). */
 static tail_bound loss_of(const score_histogram *histogram, tail_bins bins, const panel_gains *gains, double *inverse_z)
 {
     tail_bound loss = tail_bound_of(histogram, bins, gains->K - 1.0, inverse_z);
@@ -89,8 +89,8 @@ static tail_bound loss_of(const score_histogram *histogram, tail_bins bins, cons
     return loss;
 }
 
-/* Return how long after a step, in steps, the loss is within the cut, if it is within it at the next: the later of
- * chord and tangent, for a nat less because both are guesses, once the bound has confirmed it; else 1. */
+/* Return how far into a step the loss falls within the cut, if it is within it at the next step: the later of chord and
+ * tangent, for one nat less because both are guesses, if the bound confirms it; else 1. */
 static double steps_to_cut(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int
                            step, tail_bound before, tail_bound after, double log_cut, double inverse_z)
 {
@@ -123,8 +123,7 @@ static void set_goals(const arrival_table *table, const score_histogram *histogr
         goals->lost[i] = goals->cut * losses_of(i) * tolerance->R;
 }
 
-/* Return by how much the rank weights fall or rise at the ranks that are filled at so many arrivals, after those filled
- * before. */
+/* Return the variation of the rank weights over the ranks that these arrivals fill, after the ranks filled before. */
 static double filled_weights(const panel_gains *gains, double arrivals, intptr_t *filled)
 {
     double sum = 0;
@@ -133,7 +132,7 @@ static double filled_weights(const panel_gains *gains, double arrivals, intptr_t
     return sum;
 }
 
-/* Walk along steps of time from the given one to where the loss is what is allowed, or to the step of `last`. */
+/* Walk in steps of time from the given one until the loss is allowed, or to the step of `last`. */
 static void find_span(const arrival_table *table, const score_histogram *histogram, const panel_gains *gains, int step,
                       double last, const tolerances *tolerance, plan_span *span)
 {
@@ -188,7 +187,7 @@ static void find_span(const arrival_table *table, const score_histogram *histogr
 }
 
 /* Return the eta that needs about the least nodes on an interval of this length in v on which arrivals have the width 1
- * / b. The growth of Gaussian integrands is that of the nats wanted, and phases of t turn less than a right angle. */
+ * / b. Gaussian integrands grow by the nats wanted, and phases of t turn by less than a right angle. */
 static double best_eta(double b, double v_length, double nats)
 {
     const double half = 0.5 * v_length, growth = LARGEST_ETA * b * half;
@@ -298,8 +297,8 @@ static double map_of_scores(const plan_span *span, double begin, time_map *map)
     return b;
 }
 
-/* Return a time before which a share of the loss at the end is lost. The bound is that of items that leave early
- * (panels.h): R (d + 2 K p) for an item with probability p, where d is the density, which the Hessian diagonal
+/* Return a time before which a share of the loss at the end is lost. The bound is the one for items that leave
+ * early (panels.h): R (d + 2 K p) for an item with probability p, where d is the density, which the Hessian diagonal
  * multiplies by a slope of at most 8 beside p > 1e-15. */
 static double begin_of(const score_histogram *histogram, const plan_span *span, double K, int law)
 {
@@ -312,8 +311,8 @@ static double begin_of(const score_histogram *histogram, const plan_span *span, 
     return (double)(step - 1) / BINS_PER_NAT;
 }
 
-/* Plan the integral over those times in [from, until], either of which may be infinite, at which arrivals of the items
- * in the histogram fill ranks. Times are those of law_terms.h, relative to the heaviest item. */
+/* Plan the integral over the times in [from, until], either of which may be infinite, at which arrivals of the items in
+ * the histogram fill ranks. Times are relative to the heaviest item, as in law_terms.h. */
 static void plan_quadrature(int law, const score_histogram *histogram, const panel_gains *gains, double from,
                             double until, const tolerances *tolerance, quadrature_plan *plan)
 {

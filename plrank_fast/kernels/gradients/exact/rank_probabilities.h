@@ -83,7 +83,7 @@ static void sum_quartet(const panel *p, intptr_t quartet, lanes *sums)
     }
 }
 
-/* Add the probabilities of a quartet to those of the query. */
+/* Add the probabilities of a quartet to the query's. */
 static void integrate_quartet(void *panel_, intptr_t quartet, int thread)
 {
     const panel *p = panel_;
@@ -103,7 +103,7 @@ static void integrate_quartet(void *panel_, intptr_t quartet, int thread)
     }
 }
 
-/* Add the probabilities of the panel's items to those of the query. */
+/* Add the probabilities of the panel's items to the query's. */
 static void integrate_rank_probabilities(panel *p)
 {
     const intptr_t all = (p->plan->nodes + PLR_LANES - 1) / PLR_LANES;

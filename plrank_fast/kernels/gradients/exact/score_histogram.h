@@ -1,6 +1,6 @@
 /* A histogram of the scores, from which nodes are planned, so that planning costs time per distinct score and not per
- * item. Each item is split between two neighbouring bins, so that the sum of the weights e^f is kept. Sums of functions
- * that are concave in the weight become smaller by that. */
+ * item. Each item is split between two neighbouring bins, so that the sum of the weights e^f is kept. This lowers sums
+ * of functions that are concave in the weight. */
 #ifndef PLR_SCORE_HISTOGRAM_H
 #define PLR_SCORE_HISTOGRAM_H
 
@@ -27,7 +27,7 @@ typedef struct {
 /* Sums over the items of a bin: their number, relevance, its magnitudes and its squares. */
 typedef double bin_sums __attribute__((vector_size(4 * sizeof(double))));
 
-/* Add items of score -nats with these sums, and that of the chance to stop, to the bins and, if given, to `stops`. */
+/* Add items of score -nats to the bins, and the sum of their chances to stop, if given, to `stops`. */
 PLR_INLINE void add_to_bins(bin_sums *bins, double *stops, double nats, bin_sums sums, double stop)
 {
     const double position = smaller(nats * BINS_PER_NAT, MOST_BINS - 2);

@@ -117,7 +117,7 @@ PLR_INLINE size_t point_after(const guide_table *table, uint64_t end)
     return (size_t)(((end < LINE ? end : LINE) + (UINT64_C(1) << shift) - 1) >> shift);
 }
 
-/* Fill the ends of a range of items, and the guide from its first end on to that of the next range. */
+/* Fill the ends of a range of items, and the guide from its first end to the first end of the next range. */
 static void fill_range(void *table_, intptr_t i, int thread)
 {
     guide_table *table = table_;
