@@ -14,33 +14,37 @@ from plrank_fast import __version__
 from plrank_fast._shared.interruption import EXIT_STATUS
 from plrank_fast.commands.bench import add_bench
 from plrank_fast.commands.evaluate import add_evaluate
-from plrank_fast.commands.reproduce import add_reproduce
 from plrank_fast.commands.train import add_train
 
-COMMANDS = (add_train, add_evaluate, add_bench, add_reproduce)
+COMMANDS = (add_train, add_evaluate, add_bench)
 
 
-class _Parser(argparse.ArgumentParser):
+class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
+        """End the process with status 2."""
         self.exit(2, f"{self.prog}: error: {message}\n")
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command of these arguments, by default those of the process, and return the exit status.
+    """Run the command of these arguments, by default the process's own, and return the exit status.
 
     It is 0, or 130 after Ctrl-C. Mistakes of the user end the process with status 2 and one line that names the
     argument.
     """
+    return run_command(make_parser(), argv)
+
+
+def run_command(command_line: Parser, argv: Sequence[str] | None) -> int:
+    """Call the function ``run`` of the arguments that a parser reads, as `main` does."""
     if argv is None and isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # stderr has it too: any name of a file can be told
-    command_line = make_parser()
     arguments = command_line.parse_args(argv)
     if not hasattr(arguments, "run"):
         command_line.print_help()
         return 0
-    parser: _Parser = arguments.parser
+    parser: Parser = arguments.parser
     try:
         return int(arguments.run(arguments))
     except (ValueError, OSError, MemoryError, ImportError) as error:
@@ -50,10 +54,10 @@ def main(argv: Sequence[str] | None = None) -> int:
         return EXIT_STATUS
 
 
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """Return the parser of the whole command line, under the name by which it was called."""
     script = Path(sys.argv[0]).stem == "plrank-fast"
-    parser = _Parser(
+    parser = Parser(
         prog="plrank-fast" if script else "python -m plrank_fast", description="Gradients of expected ranking metrics."
     )
     parser.add_argument("--version", action="version", version=f"plrank-fast {__version__}")
@@ -64,7 +68,7 @@ def make_parser() -> argparse.ArgumentParser:
 
 
 def _in_command_line_terms(error: Exception, arguments: argparse.Namespace, parser: argparse.ArgumentParser) -> str:
-    """Name the option to blame: that of the file, or of the parameter with which the message begins."""
+    """Name the option to blame: the file's, or the one of the parameter with which the message begins."""
     message = " ".join(str(error).split())
     options = {action.dest: str((*action.option_strings, action.metavar)[0]) for action in parser._actions}
     filename = getattr(error, "filename", None)

@@ -2,7 +2,7 @@
 
 A library of boosted trees minimises a loss. Each round it asks the objective for a gradient and a curvature of each
 document at the present scores, sums them over the documents of a leaf, and gives the leaf the value -G / (H + lambda).
-The gradient here is minus that of the expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal does
+The loss here is minus the expected metric under Plackett-Luce, NDCG by default. Its Hessian diagonal does
 not serve as a curvature: it is indefinite and sums to 0 at equal scores, where boosting starts, so that no tree ever
 splits. ``curvature`` chooses the way to make a positive one.
 
@@ -17,12 +17,16 @@ Hessian Matrix of Ranking Objectives for Stochastic Learning to Rank with Gradie
 
 from __future__ import annotations
 
+import json
+import re
 import sys
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import signature
 from typing import Any, TypeAlias
 from warnings import warn
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -34,8 +38,15 @@ from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, SHORT_NAMES, resolve_method
 from plrank_fast._shared.openmp import threads_of
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
-from plrank_fast.rank_weights import gains_of_labels
+from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.validation import FloatArray, IntArray
+
+__all__ = ["BoostingObjective", "RankingMetric", "portable"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
 
@@ -46,27 +57,32 @@ AFFORDABLE = 200.0  # nanoseconds of a gradient per document; a round of trees t
 SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE = 1e-20, 1e20  # libraries keep gradients in float32
 NO_SPLIT = "a parameter keeps it from splitting (in LightGBM, bagging_by_query=True does so with any custom objective)"
 
+FOR_SERVING = "an objective of plrank_fast, whose scores are sums of leaves"
+PORTABLE = "a Booster of LightGBM or XGBoost or a fitted LGBMRanker (CatBoost's models are portable as they are)"
+
 LEAST_CURVATURE = 1e-3  # share of the mean; leaves of documents without gradient must not divide by 0
 FEW = 100  # documents
+CALLERS = 4  # frames between an objective and the method of a booster that calls it
 DATA_SETS_KEPT = 32  # data sets; a cross-validation uses as many as it has folds in turn
 
 
 class Workers:
     """An objective or a metric of the processes that share a data set, each with whole queries: here a single process.
 
-    The adapter of a library that trains on several processes overrides ``_added`` and ``_place``, which all processes
-    then call at once.
+    The adapter of a library that trains on several processes overrides ``_added``, which all processes then call at
+    once, and ``_first_query``.
     """
 
     _library = ""  # the one that calls, whose threads are borrowed
+    _has_sums = True  # whether `_added` sums over the processes
 
     def _added(self, values: FloatArray) -> FloatArray:
         """Sum over the processes."""
         return values
 
-    def _place(self) -> tuple[int, ...]:
-        """Return numbers that distinguish this process from the others in the seeds of its random numbers."""
-        return ()
+    def _first_query(self, n_queries: int) -> int:
+        """Return the number of this process's first query among those of all processes, for its random numbers."""
+        return 0
 
     def __call__(self, *_: Any) -> Any:
         """Refuse to be called by a library that needs an adapter."""
@@ -77,7 +93,7 @@ class Workers:
         defaults, settings = signature(type(self)).parameters, dict(vars(self))
         rank_weights, cutoff = settings.pop("rank_weights"), settings.pop("cutoff") or DEFAULT_CUTOFF
         ranks = f"cutoff={cutoff}" if rank_weights is None else f"rank_weights=<{rank_weights.size} ranks>"
-        known = ((name, value) for name, value in settings.items() if name in defaults)
+        known = ((name.lstrip("_"), value) for name, value in settings.items() if name.lstrip("_") in defaults)
         changed = (f"{name}={value!r}" for name, value in known if value != defaults[name].default)
         return f"{type(self).__name__}({', '.join([ranks, *changed])})"
 
@@ -123,14 +139,16 @@ class BoostingObjective(Workers):
     first_round : int
         Number of the round with which training begins: the number of finished rounds, to resume a training.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Notes
     -----
     The objective keeps offsets, gains, ideal values and, for the sampled methods, the number of the round for each data
-    set. A training that starts over, from the scores with which the last one began, starts at ``first_round`` again. A
-    copy, by ``copy`` or ``pickle``, has the settings only. Trainings that run at the same time must not share an
-    objective.
+    set. A training that starts over, from the scores with which the last one began, starts at ``first_round`` again;
+    pass ``round_number`` where scores return to these within a training, as with DART. The objectives of LightGBM and
+    XGBoost count the rounds of each booster. A copy, by ``copy`` or ``pickle``, has the settings only. Trainings that
+    run at the same time must not share an objective.
 
     Examples
     --------
@@ -144,6 +162,7 @@ class BoostingObjective(Workers):
     """
 
     _data_sets: list[_DataSet]  # the last used comes first
+    _trainings: WeakKeyDictionary[Any, tuple[int, Any]]  # next round and state of each booster
     _dtype: Any = np.float64  # to which that library converts the derivatives
 
     @validation.hinted
@@ -166,27 +185,30 @@ class BoostingObjective(Workers):
         n_threads: int | None = None,
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
-        self.method = validation.choice(method, "method", validation.Method)
-        self.curvature = validation.choice(curvature, "curvature", validation.Curvature)
+        self.method: validation.Method = validation.choice(method, "method", validation.Method)
+        self.curvature: validation.Curvature = validation.choice(curvature, "curvature", validation.Curvature)
         if hessian := self.curvature == "hessian":
             validation.choice(method, "method with curvature='hessian'", WITH_HESSIAN)
         self.metric = check_metric(
             metric, method=method, rank_weights=rank_weights, max_label=max_label, hessian=hessian
         )
-        self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
-        self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
+        self.cutoff: int | None = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
+        self.rank_weights: FloatArray | None = (
+            None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
+        )
         self.gain = _checked_gain(gain)
-        self.max_label = checked_scale(max_label)
-        self.normalize = validation.choice(normalize, "normalize", validation.Normalization)
-        self.shrinkage = validation.real(shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE)
-        self.n_samples = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
-        self.rtol = validation.relative_tolerance(rtol)
-        self.seed = validation.count(seed, "seed", 0)
-        self.first_round = validation.count(first_round, "first_round", 0)
-        self.n_threads = validation.threads(n_threads)
+        self.max_label: float | None = checked_scale(max_label)
+        self.normalize: validation.Normalization = validation.choice(normalize, "normalize", validation.Normalization)
+        self.shrinkage: float = validation.real(
+            shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE
+        )
+        self.n_samples: int | None = None if n_samples is None else validation.count(n_samples, "n_samples", 1)
+        self.rtol: float = validation.relative_tolerance(rtol)
+        self.seed: int = validation.count(seed, "seed", 0)
+        self.first_round: int = validation.count(first_round, "first_round", 0)
+        self.n_threads: int | None = validation.threads(n_threads)
         self._forget()
 
-    @validation.hinted
     def derivatives(
         self,
         scores: ArrayLike,
@@ -243,16 +265,40 @@ class BoostingObjective(Workers):
     def _round(
         self, scores: ArrayLike, labels: ArrayLike, offsets: IntArray, weights: FloatArray | None
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the derivatives of a training's next round; warn if the first tree did not split.
+        """Compute the derivatives of the next round of the booster that calls; warn if its first tree has no split.
 
-        A call by a user, in place of a training's, may be at the same scores again.
+        A call by a user, in place of a booster, counts rounds as ``derivatives`` does.
         """
+        booster = self._booster()
+        number, state = None, None
+        if booster is not None:
+            number, state = self._trainings.get(booster) or (self.first_round, self._state_of(booster))
         with threads_of(self._library):
-            gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights)
-        caller = sys._getframe(2).f_globals.get("__name__", "").partition(".")[0]
-        if self._data_sets[0].rounds.at_start == 2 and gradient.any() and caller == self._library:
-            warn(f"the first tree has left all scores where they were: {NO_SPLIT}", stacklevel=3)
+            gradient, curvature = self.derivatives(scores, labels, offsets, weights=weights, round_number=number)
+        if number is not None:
+            self._trainings[booster] = number + 1, state
+            if number == self.first_round + 1 and gradient.any() and not self._has_split(booster, state):
+                warn(f"the first tree has no split: {NO_SPLIT}", stacklevel=3)
         return gradient, curvature
+
+    def _booster(self) -> Any:
+        """Return the booster that has called the objective; libraries do not pass it."""
+        kind = getattr(sys.modules.get(self._library), "Booster", ())
+        frame = sys._getframe(3)
+        for _ in range(CALLERS):
+            if isinstance(caller := frame.f_locals.get("self"), kind):
+                return caller
+            if frame.f_back is None:
+                break
+            frame = frame.f_back
+        return None
+
+    def _state_of(self, booster: Any) -> Any:
+        """Prepare a booster for its first round, and return what tells its first tree later."""
+
+    def _has_split(self, booster: Any, state: Any) -> bool:
+        """Return whether the tree of the first round, after which ``booster`` is, has a split."""
+        return True
 
     def _raw_derivatives(
         self, scores: FloatArray, data: _DataSet, round_number: int
@@ -262,8 +308,9 @@ class BoostingObjective(Workers):
         if data.method == EXACT:
             options["rtol"] = self.rtol
         else:
-            seed = np.random.SeedSequence([self.seed, round_number, *self._place()])
+            seed = np.random.SeedSequence([self.seed, round_number])
             options |= {"n_samples": self.n_samples or ESTIMATORS[data.method].n_samples, "rng": seed}
+            options["first_query"] = data.first_query
         if self.curvature == "gradient":
             return data.metric.gradient(scores, data.method, **options), None
         ascent, diagonal = data.metric.gradient(scores, data.method, hessian=True, **options)
@@ -301,12 +348,14 @@ class BoostingObjective(Workers):
         elif self.method == "auto":
             cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), n_ranks).sum()
             cost, documents = self._added(np.array([cost, relevance.size]))
-            method = EXACT if cost <= AFFORDABLE * documents else "pl_rank_cmc"
+            method = EXACT if cost <= AFFORDABLE * documents or not self._has_sums else "pl_rank_cmc"
+        first_query = 0 if method == EXACT else self._first_query(offsets.size - 1)
         metric = metric.times(np.repeat(factor * weights, np.diff(offsets)))
-        return _DataSet(np.array(given), offsets, weights, weighted, method, metric)
+        return _DataSet(np.array(given), offsets, weights, weighted, method, first_query, metric)
 
     def _forget(self) -> None:
         self._data_sets = []
+        self._trainings = WeakKeyDictionary()
 
     def __getstate__(self) -> dict[str, Any]:
         """Return the settings only, with which a copy begins anew."""
@@ -342,8 +391,12 @@ class RankingMetric(Workers):
         Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
+    name : str, optional
+        Name under which values are reported. By default it has the options that are not the defaults, functions by
+        their names and rank weights by a checksum, so that values of different metrics are told apart.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Examples
     --------
@@ -367,29 +420,41 @@ class RankingMetric(Workers):
         expected: bool = False,
         empty: float = 0.0,
         rtol: float = 1e-4,
+        name: str | None = None,
         n_threads: int | None = None,
     ) -> None:
         validation.only_one({"cutoff": cutoff, "rank_weights": rank_weights}, needed=False)
         self.metric = check_metric(metric, rank_weights=rank_weights, max_label=max_label)
-        self.cutoff = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
-        self.rank_weights = None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
+        self.cutoff: int | None = None if cutoff is None else validation.count(cutoff, "cutoff", 1)
+        self.rank_weights: FloatArray | None = (
+            None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
+        )
         self.gain = _checked_gain(gain)
-        self.max_label = checked_scale(max_label)
-        self.expected = validation.flag(expected, "expected")
-        self.empty = validation.real(empty, "empty")
-        self.rtol = validation.relative_tolerance(rtol)
-        self.n_threads = validation.threads(n_threads)
+        self.max_label: float | None = checked_scale(max_label)
+        self.expected: bool = validation.flag(expected, "expected")
+        self.empty: float = validation.real(empty, "empty")
+        self.rtol: float = validation.relative_tolerance(rtol)
+        self._name = None if name is None else _checked_name(name)
+        self.n_threads: int | None = validation.threads(n_threads)
 
     @property
     def name(self) -> str:
-        """Name under which values are reported.
+        """Name under which values are reported, such as "ndcg_plrank@10" and "ndcg_plrank@10_linear".
 
         It is not the name of any library's own metric. Names that begin with "ndcg", "precision" and "map", the mean of
         average precision, are those that XGBoost knows to be maximised.
         """
+        if self._name is not None:
+            return self._name
         ranks = (self.cutoff or DEFAULT_CUTOFF) if self.rank_weights is None else self.rank_weights.size
+        weights = "" if self.rank_weights is None else f"{zlib.crc32(self.rank_weights.tobytes()):08x}"
+        gain = getattr(self.gain, "__name__", "gain").strip("<>") if callable(self.gain) else self.gain
+        scale = "" if self.max_label is None else f"max_label={self.max_label:g}"
+        empty = f"empty={self.empty:g}" if self.empty else ""
+        options = (weights, "" if gain == "exponential" else gain, scale, empty)
         of_queries = "map" if self.metric == "ap" else self.metric
-        return f"{of_queries}_{'expected' if self.expected else 'plrank'}@{ranks}"
+        name = f"{of_queries}_{'expected' if self.expected else 'plrank'}@{ranks}"
+        return "_".join([name, *filter(None, options)])
 
     def evaluate(
         self,
@@ -418,6 +483,95 @@ class RankingMetric(Workers):
         return float(value / total) if total > 0.0 else self.empty
 
 
+def portable(booster: Any, form: validation.PortableForm = "booster") -> Any:
+    """Copy a booster into a form that ONNX converters, treelite, SHAP and search engines read.
+
+    Parameters
+    ----------
+    booster : lightgbm.Booster, lightgbm.LGBMRanker or xgboost.Booster
+        Trained with an objective of this library. It is not changed.
+    form : {"booster", "json"}
+        "booster": a Booster of the same library, for onnxmltools, treelite and SHAP. LightGBM's states ``lambdarank``,
+        as converters refuse a model without the name of an objective. XGBoost's has no feature names and keeps the name
+        that XGBoost gives it, ``reg:squarederror``: of ``rank:ndcg``, onnxmltools makes a classifier. "json": the text
+        of an XGBoost model named ``rank:ndcg`` with features of type "float", for plug-ins of search engines. Do not
+        load it to convert it.
+
+    Returns
+    -------
+    Booster or str
+        The trees up to the best round of early stopping, or all.
+
+    Raises
+    ------
+    ValueError
+        If ``booster`` has an objective that transforms scores or linear trees, or categorical features in the form
+        "json".
+
+    Notes
+    -----
+    ``base_margin`` and ``init_score`` belong to data sets, not to models: add them to the scores. The time is linear in
+    the size of the model.
+
+    Examples
+    --------
+    >>> import lightgbm, numpy as np
+    >>> from plrank_fast.boosting import portable
+    >>> from plrank_fast.lightgbm import Objective
+    >>> dataset = lightgbm.Dataset(np.arange(80.0).reshape(80, 1), np.arange(80) % 3, group=[40, 40])
+    >>> booster = lightgbm.train({"objective": Objective(), "verbosity": -1, "metric": "None"}, dataset, 2)
+    >>> portable(booster).dump_model()["objective"]
+    'lambdarank'
+    """
+    validation.choice(form, "form", validation.PortableForm)
+    booster = getattr(booster, "booster_", booster)
+    for library, convert in (("lightgbm", _portable_of_lightgbm), ("xgboost", _portable_of_xgboost)):
+        if isinstance(booster, getattr(sys.modules.get(library), "Booster", ())):
+            return convert(booster, form)
+    validation.of_type(False, "booster", PORTABLE, type(booster).__name__)
+
+
+def _portable_of_lightgbm(booster: Any, form: str) -> Any:
+    validation.require(form == "booster", f"form must be 'booster' for a model of LightGBM, got {form!r}")
+    head, names, rest = booster.model_to_string().partition("\nfeature_names=")
+    stated = re.search(r"^objective=(.*)", head, flags=re.MULTILINE)
+    _own_objective(stated.group(1) if stated else "custom", ("custom", "lambdarank"))
+    validation.require(
+        "\nis_linear=1\n" not in rest, "booster must have no linear trees, which ONNX takes for constants"
+    )
+    head = head if stated else f"{head}\nobjective=lambdarank"
+    head = re.sub(r"^objective=custom$", "objective=lambdarank", head, flags=re.MULTILINE)
+    rest = re.sub(r"^\[objective: .*\]$", "[objective: lambdarank]", rest, flags=re.MULTILINE)
+    return type(booster)(model_str=head + names + rest)
+
+
+def _portable_of_xgboost(booster: Any, form: str) -> Any:
+    _own_objective(json.loads(booster.save_config())["learner"]["objective"]["name"], ("reg:squarederror",))
+    best = booster.attr("best_iteration")
+    trees = booster[: booster.num_boosted_rounds() if best is None else int(best) + 1]
+    if form == "booster":
+        trees.feature_names = None
+        return trees
+    categorical = [index for index, kind in enumerate(booster.feature_types or ()) if kind == "c"]
+    validation.require(not categorical, f"booster must have no categorical features for 'json', got {categorical}")
+    model = json.loads(trees.save_raw("json"))
+    learner = model["learner"]
+    learner["feature_types"] = ["float"] * len(learner["feature_names"])
+    learner["objective"] = {"name": "rank:ndcg", "lambdarank_param": {}}
+    return json.dumps(model)
+
+
+def _own_objective(name: str, own: tuple[str, ...]) -> None:
+    validation.require(name in own, f"booster must be trained with {FOR_SERVING}, got {name!r}")
+
+
+def _checked_name(name: str) -> str:
+    """Return the name of a metric, which the libraries split at colons and white space."""
+    validation.of_type(isinstance(name, str), "name", "a string", validation.shown(name))
+    validation.require(re.fullmatch(r"[^\s:]+", name), f"name must have no white space and no colon, got {name!r}")
+    return name
+
+
 def _checked_gain(gain: Gain) -> Gain:
     return gain if callable(gain) else validation.choice(gain, "gain", validation.Gain)
 
@@ -428,7 +582,9 @@ def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offset
     def relevance(labels: FloatArray) -> FloatArray:
         if callable(of.gain):
             return validation.of_documents(of.gain(labels), "gain(labels)", labels)
-        return gains_of_labels(labels, of.n_threads) if of.gain == "exponential" else labels.copy()
+        if of.gain == "linear":
+            return labels.copy()
+        return gains_of_labels(labels, of.n_threads, "labels", GRADES_OR_GAINS)
 
     cutoff = DEFAULT_CUTOFF if of.cutoff is None else of.cutoff
     return labelled_metric(
@@ -479,6 +635,7 @@ class _DataSet:
     weights: FloatArray
     weighted: bool
     method: str
+    first_query: int
     metric: LabelledMetric
     rounds: _Rounds = field(default_factory=lambda: _Rounds())  # replaced by each round
 
@@ -497,9 +654,8 @@ class _DataSet:
 class _Rounds:
     """The rounds of a data set so far, by which one that starts over is detected."""
 
-    number: int = -1  # that of the last one
+    number: int = -1  # of the last one
     start: FloatArray | None = None  # scores of the first one
-    at_start: int = 0  # rounds at these scores, before any other
     moved: bool = False
 
     def next(self, scores: FloatArray, first_round: int) -> _Rounds:
@@ -514,6 +670,5 @@ class _Rounds:
             and same_numbers(scores, self.start)
         )
         if self.start is None or (at_start and self.moved):
-            return _Rounds(first_round, scores.copy(), 1)
-        moved = self.moved or not at_start
-        return _Rounds(self.number + 1, self.start, self.at_start + (not moved), moved)
+            return _Rounds(first_round, scores.copy())
+        return _Rounds(self.number + 1, self.start, self.moved or not at_start)

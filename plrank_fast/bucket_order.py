@@ -12,7 +12,6 @@ from plrank_fast._core.losses import losses as _losses
 from plrank_fast.validation import FloatArray, IntArray
 
 
-@validation.hinted
 def bucket_log_prob(
     scores: ArrayLike, buckets: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -30,7 +29,8 @@ def bucket_log_prob(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -76,7 +76,6 @@ def bucket_log_prob_vjp(
     scores: ArrayLike, buckets: ArrayLike, cotangent: ArrayLike, *, offsets: ArrayLike | None = None,
     hessian: Literal[True], n_threads: int | None = None, out: tuple[FloatArray, FloatArray] | None = None,
 ) -> tuple[FloatArray, FloatArray]: ...  # fmt: skip
-@validation.hinted
 def bucket_log_prob_vjp(
     scores: ArrayLike,
     buckets: ArrayLike,
@@ -105,7 +104,8 @@ def bucket_log_prob_vjp(
     hessian : bool
         Whether to return the diagonal of the Hessian of the sum too.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, or a pair of them with ``hessian``, optional
         Where to write the result.
 
@@ -118,9 +118,9 @@ def bucket_log_prob_vjp(
 
     Notes
     -----
-    The error of the gradient is below 1e-10 of its largest term, also where P is nearly 1 and all terms are small. That
-    of the diagonal is below 1e-10 of the same term, or of 1 if this is larger, times the number of buckets. A document
-    has one term from its own bucket and one from each bucket before it; both are means under the integrands of
+    The error of the gradient is below 1e-10 of its largest term, also where P is nearly 1 and all terms are small. The
+    error of the diagonal is below 1e-10 of the same term, or of 1 if this is larger, times the number of buckets. A
+    document has one term from its own bucket and one from each bucket before it; both are means under the integrands of
     ``bucket_log_prob``, at the same nodes.
 
     Examples

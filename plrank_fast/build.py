@@ -17,8 +17,8 @@ def build_info() -> dict[str, Any]:
     -------
     dict
         ``compiler`` and ``flags`` of the build, ``simd_levels`` that were built, ``simd`` the level in use (the best
-        that the processor has, or that of the environment variable PLRANK_FAST_SIMD), ``openmp``, ``checked`` (whether
-        bounds checks are compiled in) and ``n_threads``, the default number of threads.
+        that the processor has, or the value of the environment variable PLRANK_FAST_SIMD), ``openmp``, ``checked``
+        (whether bounds checks are compiled in) and ``n_threads``, the default number of threads.
 
     Examples
     --------

@@ -3,36 +3,52 @@
 CatBoost calls an objective written in Python with blocks of at most 1000 documents and without their groups, even for
 data with groups, so a ranking objective cannot be passed to it. `train` therefore fits one tree at a time: it passes
 each round's Newton step, -gradient / curvature, as the residual of a weighted regression. The value of a leaf is then
-that of boosting with this gradient and curvature,
+the same as in boosting with this gradient and curvature,
 
     -sum gradient / (sum curvature + l2_leaf_reg * mean curvature),
 
 and ``l2_leaf_reg`` is in units of average documents by CatBoost's own definition.
 
 Each tree is a model of its own. CatBoost turns a category of many values into statistics of the labels, for its own
-losses those of documents that come earlier in a random order. Here the splits are found by such statistics, but the
-scores at which the next gradient is computed come from those of all documents, the document's own label included.
+losses only of documents that come earlier in a random order. Here the splits are found by such statistics, but the
+scores at which the next gradient is computed use the statistics of all documents, the document's own label included.
 Categories of rare values therefore help less: in two runs on 300 generated queries a category of 1000 values raised the
-NDCG@10 by .005, and that of YetiRank by .024; one of 100 values by .028 and .037, and one of 8 by .029 and .032. With a
+NDCG@10 by .005, and YetiRank's by .024; one of 100 values by .028 and .037, and one of 8 by .029 and .032. With a
 ``one_hot_max_size`` of at least the number of values there are no statistics.
 """
 
 from __future__ import annotations
 
 from inspect import signature
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plrank_fast import validation
+from plrank_fast._adapters import searches
+from plrank_fast._adapters.searches import BaseEstimator
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.validation import FloatArray, IntArray
 
-catboost = import_extra("catboost", "catboost")
+if TYPE_CHECKING:
+    import catboost
+else:
+    catboost = import_extra("catboost", "catboost")
+
+__all__ = ["Ranker", "cv", "train"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 GROUPS = "pass group_id= to catboost.Pool"
+GROUP_WEIGHTS = (
+    "pool must not have group_weight, which cannot be read: pass weight=, the weight of each document's query"
+)
+WEIGHT_ROUNDING = 1e-5  # CatBoost keeps weights in float32
 
 # With these settings one tree of CatBoost's is a Newton step: one step per leaf, without an average to start from.
 ONE_TREE: dict[str, Any] = {"loss_function": "RMSE", "iterations": 1, "verbose": 0}
@@ -52,6 +68,7 @@ DEFAULTS: dict[str, Any] = {
     "od_type": "Iter",
 }
 FEATURE_KINDS = ("cat_features", "text_features", "embedding_features")
+OWN = ("_history", "_kinds", "_metadata_request", "_n_features", "feature_names_in_", "n_queries_")  # kept in pickles
 OF_PRINTING = ("verbose", "verbose_eval", "silent", "logging_level", "metric_period")
 # These are parameters of whole models, which a training of single trees cannot apply.
 OF_MODELS = (
@@ -84,8 +101,9 @@ def train(
         ``objective``, ``metric``, ``num_boost_round`` and ``early_stopping_rounds``. By default ``learning_rate`` is
         0.1, ``l2_leaf_reg`` the objective's shrinkage, and nothing is printed.
     pool : catboost.Pool
-        Documents with labels and ``group_id``. Weights, if it has any, must be the same for all documents of a query.
-        Scores start from its ``baseline``. It is not changed.
+        Documents with labels and ``group_id``. Weights, if it has any, come from ``weight=``, the same for all
+        documents of a query: CatBoost hides ``group_weight``, which is refused. Scores start from its ``baseline``. It
+        is not changed.
     num_boost_round : int, optional
         Number of trees; 100 by default.
     objective : BoostingObjective, optional
@@ -93,7 +111,7 @@ def train(
     eval_pool : catboost.Pool, optional
         Documents on which ``metric`` is reported each round.
     metric : RankingMetric, optional
-        ``RankingMetric()`` by default, which is NDCG@10.
+        NDCG@10 with the gain of the objective by default.
     early_stopping_rounds : int, optional
         Stop when the metric of ``eval_pool`` has not risen for this many rounds, and keep the trees up to its best.
     init_model : catboost.CatBoost, optional
@@ -147,6 +165,9 @@ def train(
         steps._set_baseline(baseline)
         tree = _Tree({**settings, **ONE_TREE, "random_seed": seed + number})
         tree.fit(steps)
+        if not trees:  # group weights would multiply the steps' weights
+            total = curvature.sum()
+            validation.require(abs(sum(tree.get_leaf_weights()) - total) <= WEIGHT_ROUNDING * total, GROUP_WEIGHTS)
         trees.append(tree)
         scores += _values(tree, for_leaves, threads)
         if evaluation is not None:
@@ -185,16 +206,17 @@ def cv(
         ``objective``, ``metric``, ``num_boost_round`` and ``early_stopping_rounds``. By default ``learning_rate`` is
         0.1, ``l2_leaf_reg`` the objective's shrinkage, and nothing is printed.
     pool : catboost.Pool
-        Documents with labels and ``group_id``. Weights, if it has any, must be the same for all documents of a query.
-        Scores start from its ``baseline``. It is not changed.
+        Documents with labels and ``group_id``. Weights, if it has any, come from ``weight=``, the same for all
+        documents of a query: CatBoost hides ``group_weight``, which is refused. Scores start from its ``baseline``. It
+        is not changed.
     num_boost_round : int, optional
         Number of trees; 100 by default.
     fold_count : int
-        Number of folds, at most that of queries. Each is the test set once.
+        Number of folds, at most the number of queries. Each is the test set once.
     partition_random_seed : int
         Seed of the assignment of queries to folds.
     metric : RankingMetric, optional
-        ``RankingMetric()`` by default, which is NDCG@10.
+        NDCG@10 with the gain of the objective by default.
     **options
         ``objective`` and ``init_model``, passed on to `train`.
 
@@ -218,7 +240,7 @@ def cv(
 
 
 def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, Any]:
-    """Return the parameters by CatBoost's names, with defaults, after checking those of `train`."""
+    """Return the parameters by CatBoost's names, with defaults, after checking the parameters of `train`."""
     for name in given:
         validation.require(
             name not in parameters, f"{name} must be given once, got it as an argument and in parameters"
@@ -226,8 +248,8 @@ def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, An
     settings = {name: value for name, value in (parameters | given).items() if value is not None}
     catboost.core._process_synonyms(settings)
     objective = settings.setdefault("loss_function", BoostingObjective())
-    metric = settings.setdefault("eval_metric", RankingMetric())
     validation.of_type(isinstance(objective, BoostingObjective), "objective", "a BoostingObjective", repr(objective))
+    metric = settings.setdefault("eval_metric", RankingMetric(gain=objective.gain))
     validation.of_type(isinstance(metric, RankingMetric), "metric", "a RankingMetric", repr(metric))
     settings = {**DEFAULTS, "l2_leaf_reg": objective.shrinkage, **NEWTON_STEP, **settings}
     for name, value in (NEWTON_STEP | {"od_type": "Iter"} | dict.fromkeys(OF_MODELS)).items():
@@ -244,7 +266,7 @@ def _settings(parameters: dict[str, Any], given: dict[str, Any]) -> dict[str, An
     return settings
 
 
-class _Tree(catboost.CatBoost):  # type: ignore[misc, name-defined]
+class _Tree(catboost.CatBoost):  # type: ignore[misc]
     """A model whose ``fit`` ends when the tree is grown.
 
     CatBoost's own ``fit`` goes on to compute the importances of the features, for which it starts and ends a team of
@@ -257,7 +279,7 @@ class _Tree(catboost.CatBoost):  # type: ignore[misc, name-defined]
 
 
 def _values(tree: Any, pool: Any, threads: int) -> FloatArray:
-    """Return the summand of a model of one tree in each document's score, without the pool's baseline."""
+    """Return what a model of one tree adds to each document's score, without the pool's baseline."""
     values: FloatArray = np.asarray(tree.get_leaf_values(), dtype=np.float64)
     return values[np.asarray(tree.calc_leaf_indexes(pool, thread_count=threads))[:, 0]]
 
@@ -273,7 +295,7 @@ def _read(pool: Any, init_model: Any) -> tuple[FloatArray, IntArray, FloatArray 
     return labels, offsets, weights, baseline.ravel() if baseline.size else np.zeros(labels.size)
 
 
-class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
+class Ranker(catboost.CatBoostRanker, BaseEstimator):  # type: ignore[misc]
     """A ``catboost.CatBoostRanker`` whose ``fit`` calls `train`, with the interface of scikit-learn.
 
     Parameters
@@ -281,21 +303,24 @@ class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
     loss_function : BoostingObjective, optional
         ``BoostingObjective()`` by default.
     eval_metric : RankingMetric, optional
-        ``RankingMetric()`` by default.
+        NDCG@10 with the gain of ``loss_function`` by default.
     **parameters
         Parameters of ``catboost.CatBoostRanker`` that `train` takes.
     """
 
+    _n_features: int  # of a ranker that was fitted
+
     def __init__(self, **parameters: Any) -> None:
         catboost.CatBoost.__init__(self, parameters)
         self._history: dict[str, list[float]] = {}
+        self._kinds: dict[str, Any] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**super().__getstate__(), "_history": self._history}
+        return {**super().__getstate__(), "_own": {name: vars(self)[name] for name in OWN if name in vars(self)}}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self._history = state["_history"]
-        super().__setstate__({name: value for name, value in state.items() if name != "_history"})
+        self.__dict__.update(state["_own"])
+        super().__setstate__({name: value for name, value in state.items() if name != "_own"})
 
     def get_params(self, **_: Any) -> dict[str, Any]:
         """Return the parameters themselves, which ``sklearn.base.clone`` needs; CatBoost's own returns copies."""
@@ -307,6 +332,7 @@ class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
         y: Any = None,
         group_id: Any = None,
         *,
+        sample_weight: Any = None,
         eval_set: Any = None,
         early_stopping_rounds: int | None = None,
         init_model: Any = None,
@@ -318,31 +344,65 @@ class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
         if verbose is not None:
             settings = {name: value for name, value in settings.items() if name not in OF_PRINTING}
             settings["verbose"] = verbose
+        kinds = {name: (self.get_params() | pool_options).get(name) for name in FEATURE_KINDS}
+        self._kinds = {name: columns for name, columns in kinds.items() if columns is not None}
+        if not isinstance(X, catboost.Pool):
+            weights = [pool_options.pop(name, None) for name in ("weight", "group_weight")]
+            sample_weight = next((each for each in (sample_weight, *weights) if each is not None), None)
+            X = self._pool(X, y, group_id, sample_weight, fits=True, **pool_options)
         if eval_set is not None and not isinstance(eval_set, catboost.Pool):
             fits = isinstance(eval_set, tuple) and len(eval_set) == 3
             got = type(eval_set).__name__ + (f" of {len(eval_set)}" if isinstance(eval_set, tuple) else "")
             validation.of_type(fits, "eval_set", "a catboost.Pool or (X, y, group_id)", got)
-            kinds = {name: pool_options[name] for name in FEATURE_KINDS if name in pool_options}
-            eval_set = self._pool(*eval_set, **kinds)
+            eval_set = self._pool(*eval_set)
         self._history = {}
         trained = train(
-            settings, self._pool(X, y, group_id, **pool_options), eval_pool=eval_set, init_model=init_model,
+            settings, X, eval_pool=eval_set, init_model=init_model,
             early_stopping_rounds=early_stopping_rounds, evals_result=self._history,
         )  # fmt: skip
+        self.n_features_in_ = X.num_col()
+        self.n_queries_: int = len(set(X.get_group_id_hash()))
         return self.load_model(blob=trained._serialize_model())
 
-    def score(self, X: Any, y: Any = None, group_id: Any = None) -> float:
+    def predict(self, X: Any, *arguments: Any, **options: Any) -> Any:
+        """Score documents; the columns of a frame must be the same as in ``fit``, in the same order."""
+        searches.require_fitted(self)
+        if not isinstance(X, catboost.Pool):
+            X = searches.checked_features(self, X, self._others(X))
+        return super().predict(X, *arguments, **options)
+
+    def score(self, X: Any, y: Any = None, group_id: Any = None, sample_weight: Any = None) -> float:
         """Compute the ``eval_metric``, NDCG@10 by default, where ``catboost.CatBoostRanker`` has another NDCG."""
-        labels, offsets, weights, scores = _read(self._pool(X, y, group_id), self)
-        metric = self.get_params().get("eval_metric") or RankingMetric()
+        if not isinstance(X, catboost.Pool):
+            searches.require_queries(group_id, getattr(self, "n_queries_", 0), "group_id")
+            X = self._pool(X, y, group_id, sample_weight)
+        labels, offsets, weights, scores = _read(X, self)
+        metric = _settings(self.get_params(), {})["eval_metric"]
         return metric.evaluate(scores, labels, offsets, weights=weights)
 
-    def _pool(self, X: Any, y: Any, group_id: Any, **options: Any) -> Any:
-        """Return a pool of the arguments of one, with the kinds of features that the parameters name."""
-        if isinstance(X, catboost.Pool):
-            return X
-        given = {name: self.get_params()[name] for name in FEATURE_KINDS if name in self.get_params()}
-        return catboost.Pool(X, y, group_id=group_id, **given | options)
+    def _pool(
+        self, X: Any, y: Any, group_id: Any, sample_weight: Any = None, fits: bool = False, **options: Any
+    ) -> Any:
+        """Return a pool of documents with labels, after the checks of ``fit`` or ``predict``."""
+        if fits:
+            X, y = searches.checked_data(self, X, y, self._others(X))
+        else:
+            X, y = searches.checked_features(self, X, self._others(X)), validation.unmasked(y, "y")
+        n_docs = len(y)
+        if fits and group_id is None:
+            searches.warn_of_one_query(n_docs, "group_id")
+        offsets = searches.offsets_of(group_id, n_docs, "group_id")
+        if sample_weight is not None:
+            sample_weight = np.repeat(searches.weights_of(sample_weight, offsets), np.diff(offsets))
+        # CatBoost takes 1 and "1" for one group, and refuses numbers in floating point
+        groups = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+        return catboost.Pool(X, y, group_id=groups, weight=sample_weight, **self._kinds | options)
+
+    def _others(self, X: Any) -> list[Any]:
+        """Return the columns of categories, texts and embeddings, by name where ``X`` is a frame."""
+        names = validation.column_names(X, "X")
+        listed = [each for columns in self._kinds.values() for each in columns]
+        return [each if names is None or isinstance(each, str) else names[each] for each in listed]
 
     def get_evals_result(self) -> dict[str, dict[str, list[float]]]:
         """Return the metric of each round on ``eval_set``, in CatBoost's form."""
@@ -360,6 +420,16 @@ class Ranker(catboost.CatBoostRanker):  # type: ignore[misc, name-defined]
         return values.index(max(values)) if values else None
 
     @property
-    def n_features_in_(self) -> int | None:
+    def n_features_in_(self) -> int:
         """Features seen in ``fit``."""
-        return len(self.feature_names_) if self.is_fitted() else None
+        return self._n_features
+
+    @n_features_in_.setter
+    def n_features_in_(self, number: int) -> None:
+        self._n_features = number
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.estimator_type = tags.regressor_tags = None
+        tags.target_tags.positive_only = True
+        return tags

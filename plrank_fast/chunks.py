@@ -11,6 +11,13 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import IntArray
 
+__all__ = ["QueryChunk", "query_chunks"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 QUERY_COST = 20  # documents that a query costs besides its own
 
 
@@ -52,7 +59,7 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     Returns
     -------
     list of QueryChunk
-        The chunks in order; concatenated, their documents are those of the batch.
+        The chunks in order; concatenated, their documents are the batch.
 
     Examples
     --------

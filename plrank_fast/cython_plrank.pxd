@@ -1,7 +1,7 @@
 """The stable Cython interface: Plackett-Luce rankings and gradients of one query per call, without the GIL.
 
 ``from plrank_fast.cython_plrank cimport plrank_pl_rank_3`` needs neither headers nor libraries. The functions are
-those of ``include/plrank.h``, which describes them; docs/embedding.md states the rules that apply to them.
+declared and described in ``include/plrank.h``; docs/embedding.md states the rules that apply to them.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint64_t

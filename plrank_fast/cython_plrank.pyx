@@ -181,7 +181,7 @@ cdef inline void negate(double *values, int64_t n) noexcept nogil:
 
 ctypedef const char *text
 
-cdef text[18] MESSAGES = [  # those of statuses 0, -1, -2, ...
+cdef text[18] MESSAGES = [  # for statuses 0, -1, -2, ...
     "success",
     "a pointer is NULL that must not be",
     "n_items must be 0 to 2**31 - 1",

@@ -2,12 +2,14 @@
 
 ``lightgbm.DaskLGBMRanker`` and ``xgboost.dask.train`` call a custom objective on each worker with the partitions that
 it holds. A query that is split between two workers is then two queries, each of which ranks a part of the documents,
-and neither library reports it. `whole_queries` moves the ends of partitions so that no query is split, and
-`group_sizes` turns query identifiers into the group sizes of LightGBM::
+and neither library reports it. `whole_queries` moves the ends of partitions so that no query is split, `group_sizes`
+turns query identifiers into the group sizes of LightGBM, and `query_numbers` into numbers for XGBoost, which keeps 32
+bits of an identifier::
 
     qid, X, y = whole_queries(qid, X, y)
     DaskLGBMRanker(objective=plrank_fast.lightgbm.Objective()).fit(X, y, group=group_sizes(qid))
-    xgboost.dask.train(client, {}, DaskDMatrix(client, X, y, qid=qid), obj=plrank_fast.xgboost.Objective())
+    matrix = DaskDMatrix(client, X, y, qid=query_numbers(qid))
+    xgboost.dask.train(client, {}, matrix, obj=plrank_fast.xgboost.Objective())
 """
 
 from __future__ import annotations
@@ -21,6 +23,13 @@ from numpy.typing import NDArray
 from plrank_fast import validation
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.validation import IntArray
+
+__all__ = ["group_sizes", "query_numbers", "whole_queries"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 EXTRA = "dask"
 
@@ -44,7 +53,8 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     Returns
     -------
     tuple
-        ``qid`` and the collections; the same objects if no query is split.
+        ``qid`` and the collections; the same objects if no query is split, but for sparse arrays: they become sparse
+        matrices, which alone LightGBM and XGBoost take on Dask.
 
     Examples
     --------
@@ -57,7 +67,7 @@ def whole_queries(qid: Any, *collections: Any) -> tuple[Any, ...]:
     """
     dask = import_extra("dask", EXTRA)
     names = ("qid", *(f"collections[{index}]" for index in range(len(collections))))
-    given = tuple(_by_rows(each, name) for each, name in zip((qid, *collections), names, strict=True))
+    given = tuple(_matrices(_by_rows(each, name)) for each, name in zip((qid, *collections), names, strict=True))
     queries, lengths = dask.compute(
         [dask.delayed(_queries_of)(part) for part in _parts(given[0])], [_lengths(each) for each in given[1:]]
     )
@@ -101,6 +111,44 @@ def group_sizes(qid: Any) -> Any:
     sizes = np.concatenate([np.zeros(0, dtype=np.int64), *(sizes for _, sizes in queries)])
     chunks = tuple(of_partition.size for _, of_partition in queries)
     return import_extra("dask.array", EXTRA).from_array(sizes, chunks=(chunks,))
+
+
+def query_numbers(qid: Any) -> Any:
+    """Number the queries 0, 1, ..., for ``DaskDMatrix(qid=...)``.
+
+    XGBoost takes identifiers modulo 2**32 and without fractions, so that neighbours may become one query, and sorts by
+    them; it takes no texts.
+
+    Parameters
+    ----------
+    qid : dask Array of shape (n_docs,), or dask Series
+        Query of each document, in the partitions that `whole_queries` makes.
+
+    Returns
+    -------
+    dask Array of int64, shape (n_docs,)
+        Number of each document's query, in the partitions of ``qid``.
+
+    Examples
+    --------
+    >>> import dask.array as da, numpy as np
+    >>> from plrank_fast.dask import query_numbers
+    >>> query_numbers(da.from_array(np.array(["b", "b", "a", "a", "a", "c"]), chunks=((5, 1),))).compute()
+    array([0, 0, 1, 1, 1, 2])
+    """
+    array, sizes = import_extra("dask.array", EXTRA), group_sizes(qid)
+    documents = sizes.map_blocks(lambda part: part.sum(keepdims=True), chunks=(1,)).compute(scheduler="synchronous")
+    numbers = array.from_array(np.arange(sizes.size), chunks=sizes.chunks)
+    return array.map_blocks(np.repeat, numbers, sizes, chunks=(tuple(documents.tolist()),), dtype=np.int64)
+
+
+def _matrices(collection: Any) -> Any:
+    """Return sparse arrays as sparse matrices, and other collections as they are."""
+    sample = getattr(collection, "_meta", None)
+    if not hasattr(sample, "tocsr") or type(sample).__name__.endswith("_matrix"):
+        return collection
+    matrix = import_extra("scipy.sparse", "sklearn").csr_matrix
+    return collection.map_blocks(matrix, dtype=collection.dtype, meta=matrix((0, 0), dtype=collection.dtype))
 
 
 def _is_array(collection: Any) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -12,7 +14,15 @@ from plrank_fast._core.ranking.metrics import modes
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
+__all__ = ["PlackettLuce", "SampledValue"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 ENTRIES_AT_ONCE = 1 << 20  # the array of rankings and items is processed in parts
+FEW_RANKINGS, MANY_RANKINGS = 1000, 100_000  # all are summed if there are fewer, or fewer than draws
 
 
 class SampledValue(NamedTuple):
@@ -23,7 +33,7 @@ class SampledValue(NamedTuple):
     value : ndarray, shape (n_queries,), float64
         The mean over the rankings drawn.
     standard_error : ndarray, shape (n_queries,), float64
-        Standard deviation of that mean, estimated from the same rankings; 0 where the value does not depend on the
+        Standard deviation of the mean, estimated from the same rankings; 0 where the value does not depend on the
         draw.
     """
 
@@ -31,20 +41,21 @@ class SampledValue(NamedTuple):
     standard_error: FloatArray
 
 
-class PlackettLuce:
+class PlackettLuce(validation.Unchangeable):
     """The Plackett-Luce distribution over rankings of each query's documents.
 
     Parameters
     ----------
     scores : array_like, shape (n_docs,)
         Log-weights, the documents of all queries one after another; finite, or -inf for weight 0. A document of weight
-        0 is treated as if its query did not have it: rankings end, with -1, after the others, one that holds it has
-        log-probability -inf, and its marginals are 0. (TensorFlow Probability's distribution of this name takes the
+        0 is treated as if its query did not have it: rankings end, with -1, after the others; a ranking that holds it
+        has log-probability -inf; and its marginals are 0. (TensorFlow Probability's distribution of this name takes the
         weights, exp(score).)
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start. By default there is a single query, and rankings have no axis of queries.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Attributes
     ----------
@@ -64,13 +75,15 @@ class PlackettLuce:
     array([1.0397])
     """
 
+    _kept = "scores", "offsets", "n_threads", "_finite", "_starts", "_possible", "_as_given"
+
     def __init__(self, scores: ArrayLike, offsets: ArrayLike | None = None, *, n_threads: int | None = None) -> None:
-        self.scores = validation.real_array(scores, "scores", minus_infinity=True)
+        self.scores: FloatArray = validation.real_array(scores, "scores", minus_infinity=True)
+        self.offsets: IntArray
         self._finite, self._starts, self._possible, self.offsets = validation.items_that_can_be_drawn(
             self.scores, offsets
         )
-        self.scores.flags.writeable = self.offsets.flags.writeable = False
-        self.n_threads = validation.threads(n_threads)
+        self.n_threads: int | None = validation.threads(n_threads)
         self._as_given: IntArray | None = None if offsets is None else self.offsets
 
     def __repr__(self) -> str:
@@ -82,7 +95,6 @@ class PlackettLuce:
         """Number of queries."""
         return self.offsets.size - 1
 
-    @validation.hinted
     def sample(
         self,
         n_samples: int = 1,
@@ -118,7 +130,6 @@ class PlackettLuce:
             first_query=first_query,
         )  # fmt: skip
 
-    @validation.hinted
     def log_prob(self, rankings: ArrayLike | None = None, *, buckets: ArrayLike | None = None) -> FloatArray:
         """Compute the log-probability of rankings, of prefixes of them, or of one ranking with ties of each query.
 
@@ -128,7 +139,7 @@ class PlackettLuce:
             Indices of items within their query, best first. A ranking may end early, with -1 after its last item: a
             prefix of its own length, or the whole of a candidate set smaller than others.
         buckets : array_like of int, shape (n_docs,)
-            In place of rankings: documents of a smaller number come first, in any order among those of the same number
+            In place of rankings: documents of a smaller number come first, documents of the same number in any order
             (see ``bucket_log_prob``). A set that comes first has 0 for its members and 1 for the rest.
 
         Returns
@@ -140,7 +151,6 @@ class PlackettLuce:
             return bucket_log_prob(self.scores, given, offsets=self.offsets, n_threads=self.n_threads)
         return sampling.ranking_log_prob(self.scores, given, offsets=self._as_given, n_threads=self.n_threads)
 
-    @validation.hinted
     def log_prob_vjp(
         self, rankings: ArrayLike | None, cotangent: ArrayLike, *, buckets: ArrayLike | None = None
     ) -> FloatArray:
@@ -167,7 +177,6 @@ class PlackettLuce:
             self.scores, given, cotangent, offsets=self._as_given, n_threads=self.n_threads
         )
 
-    @validation.hinted
     def mode(self, cutoff: int | None = None) -> RankingArray:
         """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
 
@@ -184,7 +193,6 @@ class PlackettLuce:
         rankings = modes(self.scores, self.offsets, self._ranks(cutoff), self.n_threads)
         return rankings[0] if self._as_given is None else rankings
 
-    @validation.hinted
     def rank_probabilities(self, cutoff: int | None = None) -> FloatArray:
         """Compute the probability that each document stands at each of the first ranks.
 
@@ -202,7 +210,6 @@ class PlackettLuce:
         values = probabilities.rank_probabilities(self._finite, ranks, offsets=self._starts, n_threads=self.n_threads)
         return validation.of_all_items(values, self._possible, self.offsets)
 
-    @validation.hinted
     def exposure(self, rank_weights: ArrayLike) -> FloatArray:
         """Compute the expected exposure of each document.
 
@@ -220,7 +227,6 @@ class PlackettLuce:
         values = probabilities.exposure(self._finite, rank_weights, offsets=self._starts, n_threads=self.n_threads)
         return validation.of_all_items(values, self._possible, self.offsets)
 
-    @validation.hinted
     def entropy(self, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None) -> SampledValue:
         """Estimate the entropy of the first ``cutoff`` ranks of each query, in nats.
 
@@ -241,11 +247,11 @@ class PlackettLuce:
         Returns
         -------
         SampledValue
-            (value, standard_error), both (n_queries,). As few draws may lack rankings that matter, the error counts
-            one more, uniform over a range that holds the sums of all rankings: it is hypot(s, R / sqrt(12 N)) / sqrt(N)
-            for sums of standard deviation s and the range R, times the probability to differ from the most probable
-            ranking. It is mostly too large for N up to 30. If nearly all rankings have been drawn, the error is a bound
-            on the contribution of the others.
+            (value, standard_error), both (n_queries,). The value has no bias, and an exact one has an error of 0.
+            Otherwise the error is hypot(s / sqrt(N), m R): s is the deviation of what the draws estimate, R a range
+            that holds the sums of all rankings, and m the probability that no draw has seen, as far as rankings drawn
+            once do not explain it, from P / (sqrt(12) N) to 2 P / N for a probability P to differ from the most
+            probable ranking. It is mostly too large for N up to 100.
 
         Notes
         -----
@@ -253,15 +259,15 @@ class PlackettLuce:
         """
         return self._mean_over_choices(None, cutoff, n_samples, rng)
 
-    @validation.hinted
     def kl(
         self, other: PlackettLuce, cutoff: int | None = None, *, n_samples: int = 1000, rng: RandomState = None
     ) -> SampledValue:
         """Estimate the Kullback-Leibler divergence from ``other`` of the first ``cutoff`` ranks of each query, in nats.
 
         KL(self || other) = E[log pi(y) - log pi_other(y)] with y drawn from this distribution. It is the expected sum
-        of the divergences of the choices at each rank, so that every term is at least 0 and the result is exact for a
-        cutoff of 1. It is infinite where a document of positive weight has weight 0 in ``other``.
+        of the divergences of the choices at each rank, so that every term is at least 0. The result is exact for a
+        cutoff of 1, and wherever the ranks above the last have at most 1000 orders, or ``n_samples`` of them. It is
+        infinite where a document of positive weight has weight 0 in ``other``.
 
         Parameters
         ----------
@@ -278,11 +284,11 @@ class PlackettLuce:
         Returns
         -------
         SampledValue
-            (value, standard_error), both (n_queries,). As few draws may lack rankings that matter, the error counts
-            one more, uniform over a range that holds the sums of all rankings: it is hypot(s, R / sqrt(12 N)) / sqrt(N)
-            for sums of standard deviation s and the range R, times the probability to differ from the most probable
-            ranking. It is mostly too large for N up to 30. If nearly all rankings have been drawn, the error is a bound
-            on the contribution of the others.
+            (value, standard_error), both (n_queries,). The value has no bias, and an exact one has an error of 0.
+            Otherwise the error is hypot(s / sqrt(N), m R): s is the deviation of what the draws estimate, R a range
+            that holds the sums of all rankings, and m the probability that no draw has seen, as far as rankings drawn
+            once do not explain it, from P / (sqrt(12) N) to 2 P / N for a probability P to differ from the most
+            probable ranking. It is mostly too large for N up to 100.
         """
         validation.of_type(isinstance(other, PlackettLuce), "other", "a PlackettLuce", type(other).__name__)
         validation.same_offsets(other.offsets, "other", self.offsets)
@@ -301,9 +307,9 @@ class PlackettLuce:
         """
         ranks = self._ranks(cutoff)
         n_samples = validation.count(n_samples, "n_samples", 2)
-        seeds = validation.seed_sequence(rng).spawn(3)
+        few = max(FEW_RANKINGS, min(n_samples, MANY_RANKINGS))
         value, error = np.zeros(self.n_queries), np.zeros(self.n_queries)
-        infinite = np.zeros(self.n_queries, dtype=bool)
+        infinite, sampled = np.zeros(self.n_queries, dtype=bool), []
         for query in np.flatnonzero(np.diff(self.offsets) > 1).tolist():
             part = slice(self.offsets[query], self.offsets[query + 1])
             scores, others = self.scores[part], None if other_scores is None else other_scores[part]
@@ -317,29 +323,34 @@ class PlackettLuce:
                 continue
             scores, others = scores[kept], None if others is None else others[kept]
             mode = np.argsort(-scores, kind="stable")[:n_possible].astype(np.int32)
-            leaving = _chances_to_leave(scores[mode], n_ranks - 1)
-            at_mode = _sums_over_choices(scores, others, mode[np.newaxis, : n_ranks - 1], n_ranks)[0]
-            left = leaving.sum()
-            if left == 0.0:
-                value[query] = at_mode
+            if math.lgamma(n_possible + 1) - math.lgamma(n_possible - n_ranks + 2) <= math.log(few) + 1e-9:
+                every = np.array(list(itertools.permutations(mode.tolist(), n_ranks - 1)), dtype=np.int32)
+                chances = np.exp(sampling.ranking_log_prob(scores, every, n_threads=self.n_threads))
+                every, chances = every[chances > 0.0], chances[chances > 0.0]
+                value[query] = (chances * _sums_over_choices(scores, others, every, n_ranks)).sum()
                 continue
+            value[query] = _sums_over_choices(scores, others, mode[np.newaxis, : n_ranks - 1], n_ranks)[0]
+            leaving = _chances_to_leave(scores[mode], n_ranks - 1)
+            error[query] = _most_sums_differ(scores, others, n_ranks) if leaving.any() else 0.0
+            if error[query] != 0.0:
+                sampled.append((query, scores, others, n_ranks, mode, leaving))
+        validation.representable(np.concatenate([value, value + error]), "scores")
+        seeds = validation.seed_sequence(rng).spawn(3)
+        for query, scores, others, n_ranks, mode, leaving in sampled:
             drawn = [
                 sampling.sample_rankings(
                     scores, n_samples, n_ranks, rng=seed, n_threads=self.n_threads, first_query=query
                 )
                 for seed in seeds[:2]
             ]
+            left = float(leaving.sum())
             uniform = np.random.default_rng([*seeds[2].generate_state(4), query]).random(n_samples)
             rank = np.minimum(np.searchsorted(np.cumsum(leaving) / left, uniform, side="right"), n_ranks - 2)
-            rows, at_once = _leaving_mode(mode, rank, drawn[0], drawn[1]), max(1, ENTRIES_AT_ONCE // scores.size)
-            sums = np.concatenate([
-                _sums_over_choices(scores, others, rows[i : i + at_once], n_ranks)
-                for i in range(0, n_samples, at_once)
-            ])  # fmt: skip
-            most = _most_sums_differ(scores, others, n_ranks)
-            value[query], error[query] = _mean_of_draws(sums - at_mode, rows, scores, left, most)
-            value[query] += at_mode
-        validation.representable(np.concatenate([value, error]), "scores")
+            rows = _leaving_mode(mode, rank, drawn[0], drawn[1])
+            above = _sums_over_choices(scores, others, rows, n_ranks) - value[query]
+            most = float(max(error[query], np.abs(above).max()))  # the latter where rounding decides
+            mean, error[query] = _mean_of_draws(above / most, rows, scores, left)
+            value[query], error[query] = value[query] + most * mean, most * error[query]
         return SampledValue(np.where(infinite, np.inf, value), error)
 
 
@@ -355,7 +366,7 @@ def _most_sums_differ(scores: FloatArray, others: FloatArray | None, n_ranks: in
     with np.errstate(all="ignore"):  # weights of 0: the other bound is the smaller one
         w, v = np.exp(scores - scores.max()), np.exp(others - others.max())
         ratio = np.where(w > 0.0, scores - others, 0.0)
-        terms = np.sort([w, v, w * (ratio - w @ ratio / w.sum())])
+        terms = np.sort([w, v, w * (ratio - (w * ratio).sum() / w.sum())])
         lows, highs = np.cumsum(terms, axis=1)[:, items - 1], np.cumsum(terms[:, ::-1], axis=1)[:, items - 1]
         mean = highs[2] / np.where(highs[2] > 0.0, lows[0], highs[0])
         mean -= lows[2] / np.where(lows[2] < 0.0, lows[0], highs[0])
@@ -367,36 +378,45 @@ def _sums_over_choices(
     scores: FloatArray, others: FloatArray | None, rankings: RankingArray, n_ranks: int
 ) -> FloatArray:
     """Sum the entropies of ``n_ranks`` choices, or their divergences, for each ranking of n_ranks - 1 items or more."""
-    rows = np.arange(len(rankings))
-    left = np.ones((len(rankings), scores.size), dtype=bool)
-    total = np.zeros(len(rankings))
-    for k in range(n_ranks):
-        if k > 0:
-            left[rows, rankings[:, k - 1]] = False
-        log_p = _log_chances(scores, left)
-        p = np.where(left, np.exp(log_p), 0.0)
-        log_ratio = -log_p if others is None else log_p - _log_chances(others, left)
-        total += np.multiply(p, log_ratio, out=np.zeros_like(p), where=p > 0.0).sum(axis=1)
+    total, at_once = np.zeros(len(rankings)), max(1, ENTRIES_AT_ONCE // scores.size)
+    for part in (slice(i, i + at_once) for i in range(0, len(rankings), at_once)):
+        rows = np.arange(len(rankings[part]))
+        left = np.ones((rows.size, scores.size), dtype=bool)
+        for k in range(n_ranks):
+            if k > 0:
+                left[rows, rankings[part, k - 1]] = False
+            log_p = _log_chances(scores, left)
+            p = np.where(left, np.exp(log_p), 0.0)
+            log_ratio = -log_p if others is None else log_p - _log_chances(others, left)
+            total[part] += np.multiply(p, log_ratio, out=np.zeros_like(p), where=p > 0.0).sum(axis=1)
     return total
 
 
-def _mean_of_draws(
-    values: FloatArray, rows: RankingArray, scores: FloatArray, total: float, most: float
-) -> tuple[float, float]:
+def _mean_of_draws(values: FloatArray, rows: RankingArray, scores: FloatArray, total: float) -> tuple[float, float]:
     """Estimate the sum of probability times value over rankings of probability ``total``, and its error, from ``rows``.
 
-    N rows often lack rankings of probability 1 / N, whose values may differ by ``most``: the error counts one more row,
-    uniform over that range. If nearly all rankings have been drawn, each counts once, with its own probability, and
-    the error is a bound on the contribution of the others.
+    Each half of the draws names rankings that count with their own probability; the draws of the other half estimate
+    the rest. Neither half knows the draws that it is corrected by, so the mean of the two estimates has no bias. The
+    values differ by at most 1. What no draw has seen is missing from their deviation: it counts with that range, as
+    far as rankings that were drawn once do not explain its probability, but at most 2 of N draws of it.
     """
+    n_rows = values.size
     order = np.lexsort(rows.T[::-1])
-    first = order[np.append(True, (np.diff(rows[order], axis=0) != 0).any(axis=1))]  # one row of each ranking
-    chances = np.exp(sampling.ranking_log_prob(scores, rows[first]))
+    is_first = np.append(True, (np.diff(rows[order], axis=0) != 0).any(axis=1))
+    numbers = np.empty(n_rows, dtype=np.int64)
+    numbers[order] = np.cumsum(is_first) - 1
+    chances, worth = np.exp(sampling.ranking_log_prob(scores, rows[order[is_first]])), values[order[is_first]]
+    halves = np.arange(n_rows) % 2 == np.array([[0], [1]])
+    means, rest = [], np.zeros(n_rows)
+    for half, others in zip(halves, ~halves, strict=True):
+        centre, known = values[half].mean(), np.zeros(worth.size, dtype=bool)
+        known[numbers[half]] = True
+        rest[others] = np.where(known[numbers[others]], 0.0, values[others] - centre)
+        means.append(total * (centre + rest[others].mean()) + (chances * (worth - centre))[known].sum())
     unseen = max(total - float(chances.sum()), 1e-15 * total)
-    error = total * float(np.hypot(values.std(ddof=1), most / np.sqrt(12 * values.size)) / np.sqrt(values.size))
-    if unseen * most > error:
-        return total * float(values.mean()), error
-    return float(chances @ values[first]) + unseen * float(values.mean()), unseen * most
+    unexplained = unseen - total * np.count_nonzero(np.bincount(numbers) == 1) / n_rows
+    missing = min(unseen, float(np.clip(unexplained, total / n_rows / math.sqrt(12.0), 2.0 * total / n_rows)))
+    return float(np.mean(means)), math.hypot(total * float(rest.std(ddof=1)) / math.sqrt(n_rows), missing)
 
 
 def _chances_to_leave(scores: FloatArray, n_ranks: int) -> FloatArray:
@@ -429,7 +449,7 @@ def _leaving_mode(mode: RankingArray, rank: IntArray, first: RankingArray, rest:
 
 
 def _log_chances(scores: FloatArray, left: np.ndarray[tuple[int, ...], np.dtype[np.bool_]]) -> FloatArray:
-    """Return the log-probability of each item left over in a row to come next; 0 for the others."""
+    """Return, for each item left over in a row, the log-probability that it comes next; 0 for the others."""
     highest = np.where(left, scores, -np.inf).argmax(axis=1)[:, np.newaxis]
     with np.errstate(over="ignore"):  # beyond the largest double: the chance is 0 either way
         shifted = np.where(left, scores - scores[highest], -np.inf)

@@ -13,6 +13,22 @@ from typing import Any
 from plrank_fast import cython_plrank, validation
 from plrank_fast.validation import KeyArray, RandomState
 
+__all__ = [
+    "constants",
+    "ctypes_function",
+    "declarations",
+    "function_address",
+    "get_include",
+    "signatures",
+    "stream_key",
+    "table_address",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 CTYPES: dict[str, Any] = {
     "double": ctypes.c_double,
     "int32_t": ctypes.c_int32,

@@ -26,7 +26,6 @@ MOST_STEPS, MOST_ROUNDS = 100, 200  # of Newton's method, and of conjugate gradi
 PANEL, NODES = 6.0, 16  # Gauss-Legendre along the path to the scores: end of the first panel, nodes of each
 
 
-@validation.hinted
 def scores_for_exposure(
     target: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -42,7 +41,8 @@ def scores_for_exposure(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -110,7 +110,8 @@ def scores_for_exposure(
     for _ in range(MOST_STEPS):
         worst = np.zeros(offsets_.size - 1)
         np.maximum.at(worst, query, np.abs(rest))
-        rest = np.where((worst > ACCURACY * theta.sum(axis=1))[query], rest, 0.0)
+        # half of it, as the exposures are computed
+        rest = np.where((worst > 0.5 * ACCURACY * theta.sum(axis=1))[query], rest, 0.0)
         if not rest.any():
             break
         scores = scores + newton_step(scores, rest)
@@ -119,7 +120,6 @@ def scores_for_exposure(
     return scores - (total(scores) / np.maximum(np.diff(offsets_), 1))[query]
 
 
-@validation.hinted
 def exposure_matching(
     scores: ArrayLike,
     target: ArrayLike,
@@ -142,7 +142,8 @@ def exposure_matching(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -156,8 +157,8 @@ def exposure_matching(
     .. math:: L(f) = \int_0^1 \sum_d f_d \, (E_d(s f) - \text{target}_d) \, ds
 
     is convex, and exact: perturbed optimisers sample this loss. Each part of the integral is twice as long as the one
-    before, so the cost is that of ``exposure`` and of 16 (1 + log2(spread / 6)) times ``expected_metric``, where the
-    scores of a query spread over more than 6.
+    before, so the cost is one ``exposure`` and, where the scores of a query spread over more than 6,
+    16 (1 + log2(spread / 6)) times ``expected_metric``.
 
     Examples
     --------
@@ -193,7 +194,7 @@ def exposure_matching(
 
 
 def _attention(rank_weights: ArrayLike, target: FloatArray, offsets: IntArray) -> FloatArray:
-    """Return the rank weights of each query, (n_queries, K), whose sum is that of its targets."""
+    """Return the rank weights of each query, (n_queries, K), whose sum equals the sum of its targets."""
     lengths = np.diff(offsets)
     theta = validation.weights_of_ranks(rank_weights, offsets)
     theta = np.where(np.arange(theta.shape[1]) < lengths[:, np.newaxis], theta, 0.0)

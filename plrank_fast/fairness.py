@@ -3,18 +3,17 @@
 The exposure of document d is E_d = sum_k theta_k P(rank of d = k), where theta_k is the attention that rank k gets. It
 is proportional to merit m if E_i / m_i is the same for all documents of a query. Without divisions, which documents
 without merit would break, this is E_i m_j - E_j m_i = 0 for each ordered pair. The disparity of a query of D documents
-is the mean over its pairs of the squares, or of the absolute values, of these differences ::
+is the mean over its pairs of the squares, or of the absolute values, of these differences:
 
-    "squared"    1 / (D (D - 1)) sum_{i != j} (E_i m_j - E_j m_i)^2
-    "absolute"   1 / (D (D - 1)) sum_{i != j} |E_i m_j - E_j m_i|
+==============  =====================================================
+``"squared"``   1 / (D (D - 1)) sum_{i != j} (E_i m_j - E_j m_i)^2
+``"absolute"``  1 / (D (D - 1)) sum_{i != j} abs(E_i m_j - E_j m_i)
+==============  =====================================================
 
-(the published evaluation of the SIGIR 2021 paper has these two labels swapped). The disparity depends on the policy
-through the exposures alone, so its gradient by the scores is that of an expected metric in which
-
-    rho_d = d disparity / d E_d
-
-stands for relevance (the reward trick of that paper): any gradient estimator of this library computes it, and
-``pl_rank_exact``, alias ``exposure_vjp``, through the exact Jacobian of the exposures.
+(The published evaluation of the SIGIR 2021 paper has these two labels swapped.) The disparity depends on the policy
+through the exposures alone. So its gradient by the scores is the gradient of an expected metric whose relevance of
+document d is the derivative of the disparity by E_d (the reward trick of that paper). Any gradient estimator of this
+library computes it, and ``pl_rank_exact``, alias ``exposure_vjp``, through the exact Jacobian of the exposures.
 
 Source: Oosterhuis, "Computationally Efficient Optimization of Plackett-Luce Ranking Models for Relevance and Fairness",
 SIGIR 2021, section 6.
@@ -32,8 +31,13 @@ from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
+__all__ = ["disparity", "disparity_gradient", "expected_exposure"]
 
-@validation.hinted
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 def expected_exposure(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -67,7 +71,8 @@ def expected_exposure(
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -95,12 +100,10 @@ def expected_exposure(
     if method == "exact":
         return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
     return _sampled.estimate(
-        "exposure", scores, None, rank_weights, offsets, n_samples, rankings,
-        validation.seed_sequence(rng) if rankings is None else None, "auto", n_threads, None, first_query,
-    )  # fmt: skip
+        "exposure", scores, None, rank_weights, offsets, n_samples, rankings, rng, "auto", n_threads, None, first_query
+    )
 
 
-@validation.hinted
 def disparity(
     exposure: ArrayLike, merit: ArrayLike, *, offsets: ArrayLike | None = None, kind: validation.Disparity = "squared"
 ) -> tuple[FloatArray, FloatArray]:
@@ -148,7 +151,6 @@ def disparity(
     return (_squared if kind == "squared" else _absolute)(exposure_, merit_, offsets_)
 
 
-@validation.hinted
 def disparity_gradient(
     scores: ArrayLike,
     merit: ArrayLike,
@@ -187,7 +189,8 @@ def disparity_gradient(
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -201,7 +204,7 @@ def disparity_gradient(
 
     Notes
     -----
-    The cost is that of the gradient estimator and of ``expected_exposure``: O(Q D K) with Q nodes if both are exact.
+    The cost is one gradient and one ``expected_exposure``: O(Q D K) with Q nodes if both are exact.
 
     Examples
     --------
@@ -232,9 +235,11 @@ def disparity_gradient(
         )
         of_exposure["method"] = "sample"
     exposure = expected_exposure(scores_, shared, **of_exposure, **batch)
-    values, reward = disparity(exposure, merit_, offsets=offsets_, kind=kind)
-    validation.within_limits(reward, "the disparity of merit and rank_weights", offsets_)
-    return values, registry.ESTIMATORS[method].function(scores_, reward, shared, **of_gradient, **batch)
+    values, reward = (_squared if kind == "squared" else _absolute)(exposure, merit_, offsets_)
+    estimator = registry.ESTIMATORS[method].function
+    return values, validation.homogeneous(
+        lambda reward: estimator(scores_, reward, shared, **of_gradient, **batch), reward, offsets_
+    )
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:

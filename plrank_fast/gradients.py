@@ -6,7 +6,6 @@ from typing import Literal, TypeAlias, overload
 
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.validation import FloatArray, Noise, RandomState, Sampler
@@ -32,7 +31,6 @@ def pl_rank_3(
     n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
     hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None, first_query: int = 0,
 ) -> FloatArray | Pair: ...  # fmt: skip
-@validation.hinted
 def pl_rank_3(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -50,8 +48,8 @@ def pl_rank_3(
 ) -> FloatArray | Pair:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
-    The metric of a ranking y is sum_k theta_k rho_{y_k}; its expectation is over rankings drawn from the Plackett-Luce
-    distribution of ``scores``. The estimate is the mean over the rankings and unbiased.
+    The metric of a ranking y is sum_k theta_k rho_{y_k}, and its expectation is over rankings drawn from the
+    Plackett-Luce distribution of ``scores``. The estimate is the mean over the rankings; it is unbiased.
 
     Parameters
     ----------
@@ -75,10 +73,11 @@ def pl_rank_3(
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
-        variance than that of ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
+        variance than with ``pl_rank_cmc``. Do not pass it to boosted trees as their curvature: see the notes of
         ``pl_rank_exact``.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
     first_query : int
@@ -100,10 +99,10 @@ def pl_rank_3(
               - \sum_{j \le r} \frac{R_j}{S_j}\right)
 
     For an item that is not placed, the first term is 0 and r = K. The cost after sampling is O(D + N K) per query,
-    below the O(N D) of the published algorithm, as items that a ranking leaves out share two sums. For given rankings
-    of up to 30,000 items the error is below 1e-12 of the sum of the absolute terms at every distance of the scores; for
-    longer rankings it grows in proportion. Source: Oosterhuis, "Learning-to-Rank at the Speed of Sampling", SIGIR 2022
-    (whose pseudo-code divides by S in place of the running S').
+    below the O(N D) of the published algorithm, because items that a ranking leaves out share two sums. For given
+    rankings of up to 30,000 items the error is below 1e-12 of the sum of the absolute terms at every distance of the
+    scores; for longer rankings it grows in proportion. Source: Oosterhuis, "Learning-to-Rank at the Speed of Sampling",
+    SIGIR 2022 (whose pseudo-code divides by S in place of the running S').
 
     Examples
     --------
@@ -118,7 +117,6 @@ def pl_rank_3(
     )  # fmt: skip
 
 
-@validation.hinted
 def pl_rank_2(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -135,8 +133,8 @@ def pl_rank_2(
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-2.
 
-    For the same rankings the result equals that of ``pl_rank_3`` up to rounding, at a higher cost: PL-Rank-2 serves as
-    a baseline for comparisons.
+    For the same rankings the result equals ``pl_rank_3`` up to rounding, at a higher cost: PL-Rank-2 serves as a
+    baseline for comparisons.
 
     Parameters
     ----------
@@ -159,7 +157,8 @@ def pl_rank_2(
     sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
     first_query : int
@@ -177,7 +176,7 @@ def pl_rank_2(
 
     .. math:: g_d = R_{r + 1} + \sum_{k \le r} \frac{w_d}{S_k} (\theta_k \rho_d - R_k)
 
-    The cost after sampling is O(N D K), that of its paper. Source: Oosterhuis, "Computationally Efficient Optimization
+    The cost after sampling is O(N D K), as in its paper. Source: Oosterhuis, "Computationally Efficient Optimization
     of Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
 
     Examples
@@ -192,7 +191,6 @@ def pl_rank_2(
     )  # fmt: skip
 
 
-@validation.hinted
 def pl_rank_1(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -233,7 +231,8 @@ def pl_rank_1(
     sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
     first_query : int
@@ -285,7 +284,6 @@ def pl_rank_cmc(
     n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
     hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None, first_query: int = 0,
 ) -> FloatArray | Pair: ...  # fmt: skip
-@validation.hinted
 def pl_rank_cmc(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -318,8 +316,8 @@ def pl_rank_cmc(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_samples : int
-        Rankings for each query, N. In nearly all settings the error with N = 1 is below that of ``pl_rank_3`` with
-        1000.
+        Rankings for each query, N. In nearly all settings the error with N = 1 is below the error of ``pl_rank_3``
+        with 1000.
     rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
         Rankings to use instead of drawing, each of length K or more, or of all documents.
     rng : None, int, SeedSequence, BitGenerator or Generator
@@ -331,7 +329,8 @@ def pl_rank_cmc(
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to
         boosted trees as their curvature: see the notes of ``pl_rank_exact``.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
     first_query : int
@@ -352,10 +351,10 @@ def pl_rank_cmc(
     .. math:: g_d = \sum_{j \le K} c_j \left(\rho_d - \frac{R_j}{S_j}\right)
               \prod_{i < j} \left(1 - \frac{w_d}{S_i}\right) \sum_{i \le j} \frac{w_d}{S_i}
 
-    A placed document counts itself among those left over from its own rank on; otherwise the formula is equal.
+    A placed document counts among the remaining ones from its own rank on; otherwise the formula is the same.
 
     The cost after sampling is O(N D K), without exponentials. The estimate is unbiased at N = 1 for any rank weights
-    and relevance. Its variance is 100 (peaked scores) to 1,000,000 times below that of ``pl_rank_3`` at equal N.
+    and relevance. Its variance is 100 (peaked scores) to 1,000,000 times smaller than ``pl_rank_3`` has at equal N.
 
     Examples
     --------
@@ -389,7 +388,6 @@ def pl_rank_exact(
     stop: ArrayLike | None = None, rtol: float = 1e-6, hessian: bool, noise: Noise = "gumbel", sigma: float = 1.0,
     n_threads: int | None = None, out: FloatArray | Pair | None = None,
 ) -> FloatArray | Pair: ...  # fmt: skip
-@validation.hinted
 def pl_rank_exact(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -421,8 +419,8 @@ def pl_rank_exact(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     stop : array_like, shape (n_docs,), optional
-        Probability with which a reader who has come to a document stops there, from 0 to 1; None is 0. See the notes of
-        ``pl_rank_exact`` for the metrics that it expresses.
+        The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
+        a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     rtol : float
         Relative tolerance, from 1e-10 to below 1, for each query: the norm of the gradient's error is at most ``rtol``
         times the norm of the gradient, or times max|theta| max|rho| / 1000 if that is larger. The error of the Hessian
@@ -436,7 +434,8 @@ def pl_rank_exact(
     sigma : float
         Scale of the noise, positive.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
 
@@ -473,7 +472,7 @@ def pl_rank_exact(
     With r relevant or not, 1 or 0, and c = (2^label - 1) / 2^max_label, this is the reciprocal rank at K for rank
     weights 1, 1/2, ..., 1/K and ``relevance = stop = r``, success at K (the hit rate) for rank weights 1 and the same
     two, and ERR at K (Chapelle et al., CIKM 2009) for rank weights 1, 1/2, ..., 1/K and ``relevance = stop = c``. The
-    integral is the same with q_i + (1 - stop_i) p_i z for the factors of the others. The error bounds hold as they are.
+    integral is the same with q_i + (1 - stop_i) p_i z for the factors of the others. The error bounds hold unchanged.
 
     With ``noise="normal"`` rankings are the descending order of u = score + sigma z, z independent standard normal.
     Items arrive at t = -u, with normal densities in place of w q and p_j = Phi((score_j + t) / sigma).

@@ -16,7 +16,22 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
-Run: TypeAlias = "Mapping[Any, Mapping[Any, float]] | Iterable[Sequence[Any]]"
+__all__ = ["JudgedRun", "align_run", "from_run", "to_qrels", "to_run"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+Run: TypeAlias = "Mapping[Any, Mapping[Any, float]] | Iterable[Any]"
+
+# Names of fields, of which the first one present counts.
+QUERIES = ("qid", "query_id", "q_id", "query-id", "query")
+DOCUMENTS = ("docno", "doc_id", "docid", "pid", "corpus-id", "document")
+SCORES = ("score",)
+LABELS = ("relevance", "label", "rel")
+FIELDS = frozenset((*QUERIES, *DOCUMENTS, *SCORES, *LABELS))
+ROWS = "rows (query, document, score)"
 
 
 @validation.hinted
@@ -44,8 +59,10 @@ def to_run(
 
     Notes
     -----
-    Of documents with equal scores this library ranks the one with the lower index first, and trec_eval, pytrec_eval and
-    ir_measures the one with the greater name.
+    Of documents with equal scores this library ranks the one with the lower index first, and trec_eval and pytrec_eval
+    the one with the greater name, among scores in float32. ir_measures ranks ties as the tool behind each measure does:
+    the greater name first for RR, the lesser for RR@10. ``to_run(-order.argsort(), ...)`` with
+    ``order = numpy.argsort(-scores, kind="stable")`` has the order of this library everywhere, up to 2**24 documents.
 
     Examples
     --------
@@ -108,8 +125,8 @@ def from_run(
 
     Parameters
     ----------
-    run : dict of dict, or iterable of (query, document, value, ...)
-        A run or judgements, by `to_run`, `to_qrels` or another system.
+    run : dict of dict, data frame, iterable of rows, or ranx.Run
+        A run or judgements, by `to_run`, `to_qrels` or another system, in any form that `align_run` takes.
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
     qids : iterable, one for each query, optional
@@ -171,11 +188,12 @@ def align_run(run: Run, qrels: Run) -> JudgedRun:
 
     Parameters
     ----------
-    run : dict of dict, or iterable of (query, document, score, ...)
-        Scores of the documents that a system has retrieved, ``{query: {document: score}}``, or rows such as those of
-        ``ir_measures.read_trec_run``.
-    qrels : dict of dict, or iterable of (query, document, label, ...)
-        Judgements, likewise (``ir_measures.read_trec_qrels``).
+    run : dict of dict, data frame, iterable of rows, or ranx.Run
+        Scores of the documents that a system has retrieved: ``{query: {document: score}}``, rows (query, document,
+        score), or a frame or rows with names (``frame.itertuples()``, ``ir_measures.read_trec_run``), read by these:
+        qid, query_id, q_id or query-id; docno, doc_id, docid, pid or corpus-id; score.
+    qrels : dict of dict, data frame, iterable of rows, or ranx.Qrels
+        Judgements, likewise (``ir_measures.read_trec_qrels``), with relevance, label or rel in place of score.
 
     Returns
     -------
@@ -219,14 +237,11 @@ def align_run(run: Run, qrels: Run) -> JudgedRun:
 
 def _by_name(given: Run, name: str) -> dict[str, dict[str, float]]:
     """Return ``{query: {document: value}}`` with texts for names and numbers for values."""
-    expected = "a mapping from queries to scores, or rows (query, document, score)"
+    if hasattr(given, "to_dict") and not isinstance(given, Iterable):  # the classes of ranx
+        given = given.to_dict()
     if not isinstance(given, Mapping):
-        reader = ": read the file with ir_measures.read_trec_run or read_trec_qrels"
-        remedy = reader if isinstance(given, (str, os.PathLike)) else ""
-        remedy = ": pass its itertuples(index=False)" if hasattr(given, "itertuples") else remedy
-        is_rows = not remedy and isinstance(given, Iterable)
-        validation.of_type(is_rows, name, expected, type(given).__name__ + remedy)
-        given = _of_rows(given, name)
+        queries, documents, values = _columns_of(given, name)
+        return _of_columns(queries, documents, values, name)
     nested: Mapping[Any, Mapping[Any, float]] = given
     for query, documents in nested.items():
         expected = "a mapping from documents to scores"
@@ -244,19 +259,72 @@ def _by_name(given: Run, name: str) -> dict[str, dict[str, float]]:
     }
 
 
-def _of_rows(rows: Iterable[Any], name: str) -> dict[Any, dict[Any, Any]]:
-    nested: dict[Any, dict[Any, Any]] = {}
-    for row in rows:
-        is_row = isinstance(row, Sequence) and not isinstance(row, str) and len(row) >= 3
-        validation.of_type(is_row, name, "rows (query, document, score), if not a mapping", repr(row))
-        query, document, value = row[:3]
-        documents = nested.setdefault(query, {})
-        once = f"{name} must have each document of a query once"
-        validation.require(document not in documents, f"{once}, got {document!r} of {query!r} again")
-        documents[document] = value
-    used = f"{name} must have rows, got an iterator without any: once read, it has none left"
-    validation.require(nested or not isinstance(rows, Iterator), used)
+def _of_columns(queries: Any, documents: Any, values: Any, name: str) -> dict[str, dict[str, float]]:
+    """Return ``{query: {document: value}}`` from the names and the value of each row."""
+    nested: dict[str, dict[str, float]] = {}
+    columns = zip(
+        validation.identifier_strings(queries, f"queries of {name}", len(queries)),
+        validation.identifier_strings(documents, f"documents of {name}", len(queries)),
+        validation.real_array(values, name).tolist(),
+        strict=True,
+    )
+    for index, (query, document, value) in enumerate(columns):
+        of_query = nested.setdefault(query, {})
+        if document in of_query:
+            once = f"{name} must have each document of a query once"
+            validation.require(False, f"{once}, got {document!r} of {query!r} again at index {index}")
+        of_query[document] = value
     return nested
+
+
+def _columns_of(given: Any, name: str) -> Sequence[Any]:
+    """Return three columns of a data frame or of rows: the names of queries and of documents, and the values."""
+    columns = validation.column_names(given, name)
+    if columns is not None:
+        queries, documents, values = validation.columns_of(given, name, _fields(columns, name))
+        return queries, documents, validation.numbers_of_column(values, name)
+    expected = f"a mapping from queries to scores, a data frame, or {ROWS}"
+    is_path = isinstance(given, (str, bytes, os.PathLike))
+    remedy = ": read the file with ir_measures.read_trec_run or read_trec_qrels" if is_path else ""
+    is_rows = isinstance(given, Iterable) and not is_path
+    validation.of_type(is_rows, name, expected, type(given).__name__ + remedy)
+    rows = _of_rows(given, name)
+    used = f"{name} must have rows, got an iterator without any: once read, it has none left"
+    validation.require(rows or not isinstance(given, Iterator), used)
+    return list(zip(*rows, strict=True)) or [()] * 3
+
+
+def _of_rows(given: Iterable[Any], name: str) -> list[list[Any]]:
+    """Return the query, the document and the value of each row, by the names of its fields if it has any."""
+    places: dict[tuple[str, ...], list[int]] = {(): [0, 1, 2]}
+    rows = []
+    for index, row in enumerate(given):
+        fields, values = (tuple(row), tuple(row.values())) if isinstance(row, Mapping) else ((), row)
+        if not isinstance(values, Sequence) or isinstance(values, (str, bytes)):
+            validation.of_type(False, name, f"{ROWS}, if not a mapping", f"{row!r} at index {index}")
+        if FIELDS.intersection(named := getattr(row, "_fields", ())):
+            fields = named
+        if fields not in places:
+            places[fields] = [fields.index(field) for field in _fields(fields, name)]
+        if not fields and len(values) != 3:
+            remedy = "pass a data frame with columns such as qid, docno and score"
+            got = f"{row!r} at index {index}: {remedy}"
+            validation.require(False, f"{name} must have {ROWS} or rows with names of fields, got {got}")
+        rows.append([values[place] for place in places[fields]])
+    return rows
+
+
+def _fields(fields: Sequence[str], name: str) -> list[str]:
+    """Return the fields with the query, the document and the value."""
+    of_value = [SCORES, LABELS] if name == "run" else [LABELS, SCORES]
+    known = next((names for names in of_value if set(names).intersection(fields)), of_value[0])
+    found = [[field for field in names if field in fields] for names in (QUERIES, DOCUMENTS, known)]
+    for names, present in zip((QUERIES, DOCUMENTS, known), found, strict=True):
+        others = f", or {', '.join(names[1:])}" if names[1:] else ""
+        validation.require(present, f"{name} must have a field {names[0]}{others}, got {list(fields)}")
+    one = f"{name} must have one field of {', '.join(LABELS)}, got {' and '.join(found[2])}"
+    validation.require(len(found[2]) == 1, one)
+    return [present[0] for present in found]
 
 
 def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:

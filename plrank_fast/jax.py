@@ -1,36 +1,55 @@
 """Loss for JAX, minus the expected metric, and the Plackett-Luce distribution, both differentiable.
 
 One ``pure_callback`` to the CPU computes value and gradient in float64. The functions support ``jit``, ``grad`` and
-``vmap``, and the loss also ``jvp``; the seed of sampled methods is an argument that may be traced. The callback checks
-the values of arrays, and JAX wraps its errors.
+``vmap``, and the loss also ``jvp``; the key of sampled methods is an argument that may be traced. Shapes and types are
+checked when a call is traced. What a program of JAX does after an exception in a callback is undefined, so where the
+host refuses the values of arrays, results are NaN, and a warning says why.
 """
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast._adapters.expected_loss import expected_loss, loss_options
-from plrank_fast._adapters.layouts import count_queries
+from plrank_fast._adapters.expected_loss import (
+    check_second_derivatives,
+    expected_loss,
+    loss_options,
+    warn_if_all_alike,
+)
+from plrank_fast._adapters.layouts import check_shapes, warn_if_one_list
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
 
-jax = import_extra("jax", "jax")
-jnp = import_extra("jax.numpy", "jax")
+if TYPE_CHECKING:
+    import jax
+    import jax.numpy as jnp
+else:
+    jax = import_extra("jax", "jax")
+    jnp = import_extra("jax.numpy", "jax")
+
+__all__ = ["PlackettLuce", "expected_metric_loss"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
 
 
 @validation.hinted
-def plackett_luce_loss(
+def expected_metric_loss(
     scores: Any,
-    relevance: Any,
+    labels: Any,
     offsets: Any = None,
     *,
     mask: Any = None,
@@ -45,17 +64,17 @@ def plackett_luce_loss(
     method: validation.Method = "auto",
     n_samples: int | None = None,
     rtol: float = 1e-6,
-    seed: Any = 0,
+    key: Any = 0,
     n_threads: int | None = None,
     first_query: int = 0,
-) -> Any:
+) -> jax.Array:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
     Parameters
     ----------
     scores : array, shape (n_docs,), (n_docs, 1) or (n_queries, length)
         The documents of all queries one after another, or a row for each query; of any floating dtype.
-    relevance : array, of the shape of scores or (n_docs,)
+    labels : array, of the shape of scores or (n_docs,)
         Grade of each document, or its gain with ``gain="linear"``.
     offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
@@ -66,18 +85,18 @@ def plackett_luce_loss(
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
         first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``relevance`` above 0 are relevant. The last four need the exact
+        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
         method and have no second derivatives.
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
-        Whether ``relevance`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
+        Whether ``labels`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
     max_label : float, optional
         Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
     normalize : bool
-        False: "ndcg" is DCG. True: each query's DCG is divided by that of its ideal ranking. Gains and rank weights
+        False: "ndcg" is DCG. True: each query's DCG is divided by the DCG of its ideal ranking. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
@@ -89,11 +108,11 @@ def plackett_luce_loss(
         Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
-    seed : int, array of int, or key of ``jax.random``
-        Seed of sampled methods. It may be traced: pass a new one at every step. An int gives the random numbers of the
-        library's functions with ``rng=seed``.
+    key : key of ``jax.random``, int, or array of int
+        Source of the random numbers, which may be traced.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -104,11 +123,17 @@ def plackett_luce_loss(
         A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``. Only the scores are
         differentiated; the exact method twice, in any modes.
 
+    Notes
+    -----
+    Shapes, types and options are checked when a call is traced. Values that are refused, such as scores that are not
+    finite, make loss and gradient NaN, and a warning says why. ``jax.export`` cannot serialise the loss, which is a
+    callback of Python.
+
     Examples
     --------
     >>> import jax, jax.numpy as jnp
-    >>> from plrank_fast.jax import plackett_luce_loss
-    >>> jax.grad(plackett_luce_loss)(jnp.zeros(2), jnp.array([1.0, 0.0]), cutoff=1).round(3)
+    >>> from plrank_fast.jax import expected_metric_loss
+    >>> jax.grad(expected_metric_loss)(jnp.zeros(2), jnp.array([1.0, 0.0]), cutoff=1).round(3)
     Array([-0.25,  0.25], dtype=float32)
     """
     scores = _floating(scores)
@@ -116,39 +141,66 @@ def plackett_luce_loss(
         metric, max_label, rank_weights, cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction,
         method=method, n_samples=n_samples, rtol=rtol, n_threads=n_threads,
     )  # fmt: skip
-    data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
-    data |= {"seed": _words(seed), "first_query": _whole_numbers(first_query, "first_query")}
-    validation.given(relevance, "relevance", "")
-    validation.require(data["first_query"].ndim == 0, "first_query must be an integer, got an array")
+    data = {"labels": labels, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
+    data |= {"key": _words(key), "first_query": _first_query(first_query)}
+    validation.given(labels, "labels", "")
     if method in ("exact", EXACT):  # an array costs the callback as much as the gradient of a short list
-        del data["seed"], data["first_query"]
+        del data["key"], data["first_query"]
     arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
-    values = _differentiable(tuple(static.items()))(_for_host(scores, arrays), arrays)
-    return (values if reduction == "none" else values.sum()).astype(scores.dtype)
+    check_shapes(scores.shape, **arrays)
+    warn_if_one_list(scores.shape, offsets, mask)
+    if isinstance(offsets, jax.Array):
+        _whole_numbers(offsets, "offsets")
+    elif offsets is not None:
+        validation.query_offsets(offsets, scores.size)
+    return _loss(scores, arrays, tuple(static.items()))
 
 
-def _words(seed: Any, name: str = "seed") -> Any:
-    """Return an array of the seed's 32-bit words, those into which ``SeedSequence`` splits an int."""
-    if isinstance(seed, (int, np.integer)):
-        number = validation.count(seed, name, 0)
+@partial(jax.jit, static_argnums=2)  # its results can be used on a mesh; an eager callback's cannot
+def _loss(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any], ...]) -> Any:
+    whole, arrays = _whole((scores, arrays))
+    values = _differentiable(static)(_for_host(whole, arrays), arrays)
+    return (values if dict(static)["reduction"] == "none" else values.sum()).astype(scores.dtype)
+
+
+def _words(key: Any) -> Any:
+    """Return an array of a key's 32-bit words; of an int, those into which ``SeedSequence`` splits an int."""
+    if isinstance(key, (int, np.integer)):
+        number = validation.count(key, "key", 0)
         return np.frombuffer(number.to_bytes(4 * max(1, -(-number.bit_length() // 32)), "little"), dtype="<u4")
-    seed = _numbers(seed, name)
-    if jnp.issubdtype(seed.dtype, jax.dtypes.prng_key):
-        seed = jax.random.key_data(seed)
-    whole = jnp.issubdtype(seed.dtype, jnp.integer)
-    validation.of_type(whole, name, "an int, an array of integers or a key", f"dtype {seed.dtype}")
-    return seed.reshape(-1)
+    array = _numbers(key, "key")
+    if jnp.issubdtype(array.dtype, jax.dtypes.prng_key):
+        validation.require(array.ndim == 0, f"key must be a single one, got keys of shape {array.shape}")
+        return jax.random.bits(array, (4,), jnp.uint32)  # a use of the key, of which ``jax.debug_key_reuse`` knows
+    whole = jnp.issubdtype(array.dtype, jnp.integer)
+    validation.of_type(whole, "key", "a key, an int or an array of integers", f"dtype {array.dtype}")
+    if not isinstance(key, jax.Array):
+        _checked_words(np.asarray(key).reshape(-1))
+    return array.reshape(-1)
 
 
-def _checked_words(words: NDArray[Any], name: str) -> list[int]:
-    """Return the words of a seed once their values are known."""
-    return validation.each(words >= 0, words, name, "not be negative").tolist()
+def _first_query(number: Any) -> Any:
+    """Return the number of the first query, which may be traced."""
+    if not isinstance(number, jax.Array):
+        return validation.count(number, "first_query", 0)
+    array = _whole_numbers(number, "first_query")
+    validation.require(array.ndim == 0, "first_query must be an integer, got an array")
+    return array
+
+
+def _checked_words(words: NDArray[Any]) -> list[int]:
+    """Return the words of a key once their values are known."""
+    return validation.each(words >= 0, words, "key", "not be negative").tolist()
 
 
 def _constant(values: Any, name: str) -> Any:
-    """Return an array of the values that refuses differentiation by it."""
+    """Return an array of the values that refuses differentiation by it, of a dtype that NumPy has."""
     refusal = f"{name} must not be differentiated: pass jax.lax.stop_gradient({name})"
-    return _undifferentiated(_numbers(values, name), refusal)
+    array = _numbers(values, name)
+    if jnp.issubdtype(array.dtype, jnp.floating) and array.dtype != jnp.float64:
+        array = array.astype(jnp.float32)
+    validation.of_type(array.dtype.kind in "biuf", name, "of real numbers", array.dtype)
+    return _undifferentiated(array, refusal)
 
 
 def _undifferentiated(array: Any, refusal: str) -> Any:
@@ -174,6 +226,18 @@ def _numbers(values: Any, name: str) -> Any:
         limits = np.iinfo(jax.dtypes.canonicalize_dtype(array.dtype))
         validation.each((array >= limits.min) & (array <= limits.max), array, name, f"fit {limits.dtype}")
     return jnp.asarray(array)
+
+
+def _whole(arrays: Any) -> Any:
+    """Return the arrays replicated where their types say how they are cut, as on a mesh with Explicit axes."""
+
+    def whole(array: Any) -> Any:
+        sharding = jax.typeof(array).sharding
+        if not any(sharding.spec):
+            return array
+        return jax.sharding.reshard(array, jax.sharding.NamedSharding(sharding.mesh, jax.sharding.PartitionSpec()))
+
+    return jax.tree.map(whole, arrays) if hasattr(jax.sharding, "reshard") else arrays
 
 
 def _zero(*trees: Any) -> Any:
@@ -210,6 +274,8 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
 
     def product(scores: Any, arrays: dict[str, Any], direction: Any) -> Any:
         """Multiply by the Hessian: JAX transposes a symmetric solver, which it takes for linear, and nothing else."""
+        options = dict(static)
+        check_second_derivatives(options["method"], options["metric"])
         fixed = _undifferentiated(scores, "second derivatives cannot be differentiated: there are no third ones")
 
         def multiply(_: Any, vector: Any) -> Any:
@@ -247,9 +313,21 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
 
 def _evaluate(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any], ...]) -> Any:
     """Compute the loss of each query and the gradient of their sum, by a callback to the host."""
-    n_queries = count_queries(scores.shape, arrays.get("offsets"), arrays.get("mask"))
+    n_queries = check_shapes(scores.shape, **arrays)
     results = jax.ShapeDtypeStruct((n_queries,), scores.dtype), jax.ShapeDtypeStruct(scores.shape, scores.dtype)
     return _call_host(_losses_on_host, (static, n_queries, scores.ndim), results, scores, arrays)
+
+
+@contextlib.contextmanager
+def _nan_where_refused(*results: NDArray[Any]) -> Iterator[None]:
+    """Fill results of the host with NaN, or with -1 for integers, where it refuses the values of arrays."""
+    try:
+        yield
+    except Exception as error:
+        for result in results:
+            result.fill(-1 if result.dtype.kind == "i" else np.nan)
+        with contextlib.suppress(Warning):  # where warnings are errors
+            validation.warn(f"{error}: the results in JAX are {results[0].flat[0]}")
 
 
 def _losses_on_host(
@@ -260,14 +338,19 @@ def _losses_on_host(
     stacked = scores.shape[: scores.ndim - n_axes]
     dtype = np.float32 if scores.dtype == np.float32 else np.float64  # NumPy has no bfloat16
     values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape, dtype)
+    all_alike = True
     for index in np.ndindex(stacked):
         batch = {name: array[index] for name, array in arrays.items()}
-        words, first_query = batch.pop("seed", np.empty(0)), int(batch.pop("first_query", 0))
+        words, first_query = batch.pop("key", np.empty(0)), int(batch.pop("first_query", 0))
         batch = dict.fromkeys(OPTIONAL) | batch
-        values[index] = expected_loss(
-            scores[index], batch.pop("relevance").astype(np.float64), words=partial(_checked_words, words, "seed"),
-            first_query=first_query, gradient=gradient[index], **batch, **dict(static),
-        )  # fmt: skip
+        with _nan_where_refused(values[index], gradient[index]):
+            values[index], alike = expected_loss(
+                scores[index], batch.pop("labels").astype(np.float64), words=partial(_checked_words, words),
+                first_query=first_query, gradient=gradient[index], **batch, **dict(static),
+            )  # fmt: skip
+            all_alike &= alike
+    with contextlib.suppress(Warning):  # where warnings are errors
+        warn_if_all_alike(all_alike, values.size, arrays.get("mask"))
     return values.astype(scores.dtype), gradient.astype(scores.dtype, copy=False)
 
 
@@ -294,8 +377,9 @@ class PlackettLuce:
     Notes
     -----
     Computations are on the CPU in float64. Rankings drawn end, with -1, after the items of positive weight where these
-    are fewer than ``cutoff``. ``plrank_fast.PlackettLuce`` takes queries of different lengths, and has
-    marginals, and standard errors of entropy and divergence.
+    are fewer than ``cutoff``. Where the values of scores or rankings are refused, draws are -1 and log-probabilities
+    NaN, and a warning says why. ``plrank_fast.PlackettLuce`` takes queries of different lengths, and has marginals, and
+    standard errors of entropy and divergence.
 
     Examples
     --------
@@ -309,9 +393,9 @@ class PlackettLuce:
     """
 
     def __init__(self, scores: Any, cutoff: int | None = None) -> None:
-        self.scores = _floating(scores)
+        self.scores: jax.Array = _floating(scores)
         validation.require(self.scores.ndim > 0, "scores must have an axis of items, got a scalar")
-        self.cutoff = validation.ranks_that_count(cutoff, self.scores.shape[-1])
+        self.cutoff: int = validation.ranks_that_count(cutoff, self.scores.shape[-1])
 
     def __repr__(self) -> str:
         """Return a text with the shapes."""
@@ -328,7 +412,7 @@ class PlackettLuce:
         return (self.cutoff,)
 
     @validation.hinted
-    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> Any:
+    def sample(self, key: Any, sample_shape: tuple[int, ...] = ()) -> jax.Array:
         """Draw rankings, without a gradient.
 
         Parameters
@@ -348,10 +432,9 @@ class PlackettLuce:
         result = jax.ShapeDtypeStruct((*shape, *self.batch_shape, self.cutoff), jnp.int32)
         if 0 in result.shape:
             return jnp.zeros(result.shape, jnp.int32)
-        scores = jax.lax.stop_gradient(self.scores)
-        return _call_host(_draw_on_host, (result.shape, scores.ndim), result, scores, jnp.asarray(_words(key, "key")))
+        return _draw(jax.lax.stop_gradient(self.scores), jnp.asarray(_words(key)), result)
 
-    def log_prob(self, rankings: Any = None, *, buckets: Any = None) -> Any:
+    def log_prob(self, rankings: Any = None, *, buckets: Any = None) -> jax.Array:
         """Compute the log-probability of rankings, or of rankings with ties, differentiable once by the scores.
 
         Parameters
@@ -360,8 +443,8 @@ class PlackettLuce:
             Rankings of at most ``cutoff`` ranks; the axes before the last broadcast against the batch. A ranking may
             end early, with -1 after its last item, and one that holds an item of weight 0 has -inf and no gradient.
         buckets : array of int, shape (..., n_items)
-            In place of rankings: items of a smaller number come first, in any order among those of the same number. A
-            set that comes first has 0 for its members and 1 for the rest.
+            In place of rankings: items of a smaller number come first, items of the same number in any order. A set
+            that comes first has 0 for its members and 1 for the rest.
 
         Returns
         -------
@@ -378,19 +461,10 @@ class PlackettLuce:
         else:
             validation.no_longer_than(rankings.shape, self.cutoff, "rankings")
         shape = validation.broadcast_with_batch(rankings.shape[:-1], self.batch_shape, name)
-        # Each entry of the batch is a row of scores, with all of its rankings.
-        batch = shape[len(shape) - len(self.batch_shape) :]
-        n_queries = int(np.prod(batch, dtype=np.int64))
-        if 0 in shape:
-            return jnp.zeros(shape, self.scores.dtype)
-        n_items, length = self.scores.shape[-1], rankings.shape[-1]
-        rows = jnp.broadcast_to(self.scores, (*batch, n_items)).reshape(n_queries, n_items)
-        of_rows = jnp.broadcast_to(rankings, (*shape, length)).reshape(math.prod(shape) // n_queries, n_queries, length)
-        log_prob = _log_prob(_for_host(rows, of_rows), of_rows.swapaxes(0, 1).astype(jnp.int32), tied)
-        return log_prob.swapaxes(0, 1).reshape(shape).astype(self.scores.dtype)
+        return jnp.zeros(shape, self.scores.dtype) if 0 in shape else _log_prob_of(self.scores, rankings, shape, tied)
 
     @validation.hinted
-    def entropy(self, key: Any, n_samples: int = 1000) -> Any:
+    def entropy(self, key: Any, n_samples: int = 1000) -> jax.Array:
         """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
 
         Parameters
@@ -407,7 +481,7 @@ class PlackettLuce:
         return -self._mean_log_ratio(None, key, n_samples)
 
     @validation.hinted
-    def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> Any:
+    def kl(self, other: PlackettLuce, key: Any, n_samples: int = 1000) -> jax.Array:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 
         Parameters
@@ -435,7 +509,7 @@ class PlackettLuce:
         centred = centred * (n_samples / (n_samples - 1))
         return (ratio + centred * (log_prob - constant)).mean(0)
 
-    def mode(self) -> Any:
+    def mode(self) -> jax.Array:
         """Return the most probable ranking, by descending score; of equal scores the lower index comes first.
 
         Returns
@@ -457,6 +531,11 @@ def _unflatten(cutoff: int, leaves: tuple[Any]) -> PlackettLuce:
 jax.tree_util.register_pytree_node(PlackettLuce, lambda policy: ((policy.scores,), policy.cutoff), _unflatten)
 
 
+@partial(jax.jit, static_argnums=2)
+def _draw(scores: Any, words: Any, result: Any) -> Any:
+    return _call_host(_draw_on_host, (result.shape, scores.ndim), result, *_whole((scores, words)))
+
+
 def _draw_on_host(shape: tuple[int, ...], n_axes: int, scores: Any, words: Any) -> NDArray[np.int32]:
     """Draw rankings of this shape from one batch, or from each that ``vmap`` has stacked."""
     scores, words = np.asarray(scores), np.asarray(words)
@@ -464,8 +543,10 @@ def _draw_on_host(shape: tuple[int, ...], n_axes: int, scores: Any, words: Any) 
     rankings = np.empty(stacked + shape, dtype=np.int32)
     for index in np.ndindex(stacked):
         rows = scores[index].reshape(-1, scores.shape[-1]).astype(np.float64)
-        n_samples, rng = math.prod(shape[:-1]) // len(rows), np.random.SeedSequence(_checked_words(words[index], "key"))
-        rankings[index] = np.moveaxis(sample_rows(rows, n_samples, shape[-1], rng), 1, 0).reshape(shape)
+        with _nan_where_refused(rankings[index]):
+            rng = np.random.SeedSequence(_checked_words(words[index]))
+            drawn = sample_rows(rows, math.prod(shape[:-1]) // len(rows), shape[-1], rng)
+            rankings[index] = np.moveaxis(drawn, 1, 0).reshape(shape)
     return rankings
 
 
@@ -482,12 +563,27 @@ def _whole_numbers(array: Any, name: str) -> Any:
 
 
 def _rows_on_host(tied: bool, scores: Any, rankings: Any, *upstream: Any) -> NDArray[Any]:
-    """Compute log-probabilities, or with ``upstream`` their gradient; all axes before those of a query are queries."""
+    """Compute log-probabilities, or with ``upstream`` their gradient; all axes before a query's own are queries."""
     scores, rankings, *cotangent = map(np.asarray, (scores, rankings, *upstream))
     n_queries = math.prod(scores.shape[:-1])
     rows, of_rows = scores.reshape(n_queries, scores.shape[-1]), rankings.reshape(n_queries, *rankings.shape[-2:])
-    values = log_prob_of_rows(rows, of_rows, tied, *(each.reshape(of_rows.shape[:-1]) for each in cotangent))
+    values = np.empty(rows.shape if upstream else of_rows.shape[:-1])
+    with _nan_where_refused(values):
+        values[:] = log_prob_of_rows(rows, of_rows, tied, *(each.reshape(of_rows.shape[:-1]) for each in cotangent))
     return values.reshape(scores.shape if upstream else rankings.shape[:-1]).astype(scores.dtype)
+
+
+@partial(jax.jit, static_argnums=(2, 3))
+def _log_prob_of(scores: Any, rankings: Any, shape: tuple[int, ...], tied: bool) -> Any:
+    """Compute log-probabilities of this shape: each entry of the batch is a row of scores, with all of its rankings."""
+    whole, rankings = _whole((scores, rankings))
+    (*batch, n_items), length = scores.shape, rankings.shape[-1]
+    batch = shape[len(shape) - len(batch) :]
+    n_queries = math.prod(batch)
+    rows = jnp.broadcast_to(whole, (*batch, n_items)).reshape(n_queries, n_items)
+    of_rows = jnp.broadcast_to(rankings, (*shape, length)).reshape(math.prod(shape) // n_queries, n_queries, length)
+    log_prob = _log_prob(_for_host(rows, of_rows), of_rows.swapaxes(0, 1).astype(jnp.int32), tied)
+    return log_prob.swapaxes(0, 1).reshape(shape).astype(scores.dtype)
 
 
 @partial(jax.custom_vjp, nondiff_argnums=(2,))

@@ -18,25 +18,39 @@ objectives, so they are applied here; they must be the same for all documents of
 from __future__ import annotations
 
 from copy import copy
-from typing import Any
+from socket import gethostname
+from typing import TYPE_CHECKING, Any
 from warnings import warn
 from weakref import WeakSet
+from zlib import crc32
 
 import numpy as np
 
 from plrank_fast import validation
+from plrank_fast._adapters import searches
 from plrank_fast._core.runtime.arguments import same_numbers
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric
-from plrank_fast.offsets import offsets_from_group, offsets_from_qid
+from plrank_fast.offsets import offsets_from_group
 from plrank_fast.validation import FloatArray, IntArray
 
-lightgbm = import_extra("lightgbm", "lightgbm")
+if TYPE_CHECKING:
+    import lightgbm
+else:
+    lightgbm = import_extra("lightgbm", "lightgbm")
+
+__all__ = ["Metric", "Objective", "Ranker"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 GROUPS = "pass group= to lightgbm.Dataset or to fit"
 FOLDS = "pass folds=sklearn.model_selection.GroupKFold(n) to lightgbm.cv"
 CALLED = "(scores, lightgbm.Dataset), as by lightgbm.train, or (y_true, y_pred, weight, group), as by LGBMRanker"
 OPTIONS = "pass gain, cutoff and normalize to plrank_fast.lightgbm.Objective"
+POSITIONS = "correct labels for the places of clicks by plrank_fast.off_policy.relevance_from_clicks"
 OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")  # parameters
 
 
@@ -81,14 +95,15 @@ class Objective(BoostingObjective):
     first_round : int
         Number of the round with which training begins: the number of finished rounds, to resume a training.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Warns
     -----
     UserWarning
         If the first tree has no split, as with ``bagging_by_query=True``, which LightGBM supports for its own
         objectives only; and if a data set that is not constructed before training has other such parameters
-        (``label_gain``, ``lambdarank_truncation_level``).
+        (``label_gain``, ``lambdarank_truncation_level``), or a data set has ``position``.
 
     Notes
     -----
@@ -103,6 +118,7 @@ class Objective(BoostingObjective):
     _library = "lightgbm"
     _dtype = np.float32
     _checked: WeakSet[Any]  # data sets of which parameters and queries have been looked at
+    _machine: int | None  # the number of this one, if there are several
     _read: tuple[Any, ...]  # LightGBM's groups and weights of the last round, offsets and query weights
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -120,10 +136,25 @@ class Objective(BoostingObjective):
             self._checked.add(second)
         return self._round(scores, labels, *read[2:])
 
+    def _state_of(self, booster: Any) -> int:
+        self._machine = _machine_of(booster.params or {})
+        self._has_sums = self._machine is None
+        return int(booster.num_trees())
+
+    def _has_split(self, booster: Any, state: int) -> bool:
+        if booster.num_trees() == state:  # LightGBM keeps a tree without a split only as the very first
+            return False
+        (tree,) = booster.dump_model(num_iteration=1, start_iteration=booster.current_iteration() - 1)["tree_info"]
+        return bool(tree["num_leaves"] > 1)
+
     def _forget(self) -> None:
         super()._forget()
         self._checked = WeakSet()
         self._read = (None, None)
+        self._machine, self._has_sums = None, True
+
+    def _first_query(self, n_queries: int) -> int:
+        return (self._machine or 0) << 40  # numbers apart from all other machines'
 
 
 class Metric(RankingMetric):
@@ -151,14 +182,18 @@ class Metric(RankingMetric):
         Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
+    name : str, optional
+        Name under which values are reported. By default it has the options that are not the defaults, functions by
+        their names and rank weights by a checksum, so that values of different metrics are told apart.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     """
 
     _library = "lightgbm"
 
     def __call__(self, first: Any, second: Any, weight: Any = None, group: Any = None) -> tuple[str, float, bool]:
-        """Return the name, the value, and True as higher is better; the arguments are those of the objective."""
+        """Return the name, the value, and True as higher is better; it takes the objective's arguments."""
         scores, labels, weight, group = _arguments(first, second, weight, group)
         if _is_dataset(second):
             _refuse_cut_queries(second)
@@ -166,7 +201,7 @@ class Metric(RankingMetric):
         return self.name, self.evaluate(scores, labels, offsets, weights=weights), True
 
 
-class Ranker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined]
+class Ranker(lightgbm.LGBMRanker):  # type: ignore[misc]
     """An ``lightgbm.LGBMRanker`` for scikit-learn's searches: it takes ``qid``, has a score, and nested parameters.
 
     Parameters
@@ -182,8 +217,9 @@ class Ranker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined]
 
     Attributes
     ----------
-    score_metric : RankingMetric
-        Metric of ``score``, the same for all candidates of a search: NDCG@10, unless a subclass has another.
+    score_metric : RankingMetric, optional
+        Metric of ``score`` in a subclass that has one, the same for all candidates of a search. By default it is
+        NDCG@10 with the gain of the objective.
 
     Examples
     --------
@@ -192,7 +228,8 @@ class Ranker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined]
     Objective(cutoff=5)
     """
 
-    score_metric: RankingMetric = RankingMetric()
+    score_metric: RankingMetric | None = None
+    _columns: Any  # of a ranker that was fitted on a frame
 
     def __init__(
         self,
@@ -202,26 +239,63 @@ class Ranker(lightgbm.LGBMRanker):  # type: ignore[misc, name-defined]
         metric: str = "None",
         **parameters: Any,
     ) -> None:
-        super().__init__(objective=objective or Objective(), reg_lambda=reg_lambda, metric=metric, **parameters)
+        super().__init__(objective=objective, reg_lambda=reg_lambda, metric=metric, **parameters)
 
     def set_params(self, **parameters: Any) -> Any:
         """Set parameters, and options of the objective by names that begin with ``objective__``."""
         options = {name: parameters.pop(name) for name in list(parameters) if name.startswith("objective__")}
         if options:
-            objective: Any = parameters.get("objective", self.objective)
+            objective: Any = parameters.get("objective", self.objective) or Objective()
             changes = {name.partition("__")[2]: value for name, value in options.items()}
             parameters["objective"] = type(objective)(**objective.__getstate__() | changes)
         return super().set_params(**parameters)
 
-    def fit(self, X: Any, y: Any, *, qid: Any = None, **options: Any) -> Any:
+    def fit(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None, **options: Any) -> Any:
         """Fit to queries of consecutive rows, by ``qid`` or by LightGBM's ``group``, and its other options."""
-        if qid is not None:
-            options["group"] = np.diff(offsets_from_qid(qid))
-        return super().fit(X, y, **options)
+        X, y = searches.checked_data(self, X, y)
+        if qid is None and options.get("group") is None:
+            searches.warn_of_one_query(y.size)
+        if qid is not None or options.get("group") is None:
+            options["group"] = np.diff(searches.offsets_of(qid, y.size))
+        self.n_queries_: int = len(options["group"])
+        if sample_weight is not None:
+            sample_weight = validation.real_array(sample_weight, "sample_weight")
+            searches.weights_of(sample_weight, offsets_from_group(options["group"]))
+        if self.objective is None:
+            self._objective = Objective()
+        return super().fit(X, y, sample_weight=sample_weight, **options)
 
-    def score(self, X: Any, y: Any, *, qid: Any) -> float:
-        """Compute the ``score_metric`` of the ranking by descending score."""
-        return self.score_metric.evaluate(self.predict(X), y, offsets_from_qid(qid))
+    def predict(self, X: Any, *arguments: Any, **options: Any) -> Any:
+        """Score documents; the columns of a frame must be the same as in ``fit``, in the same order."""
+        searches.require_fitted(self)
+        return super().predict(searches.checked_features(self, X), *arguments, **options)
+
+    def score(self, X: Any, y: Any, *, qid: Any = None, sample_weight: Any = None) -> float:
+        """Compute the ``score_metric`` of the ranking by descending score; ``qid`` may be left out for one query."""
+        scores = self.predict(X)
+        searches.require_queries(qid, self.n_queries_)
+        offsets = searches.offsets_of(qid, scores.size)
+        weights = None if sample_weight is None else searches.weights_of(sample_weight, offsets)
+        metric = self.score_metric or RankingMetric(gain=getattr(self.objective, "gain", "exponential"))
+        return metric.evaluate(scores, y, offsets, weights=weights)
+
+    @property
+    def feature_names_in_(self) -> Any:
+        """Names of the columns of the frame that the ranker was fitted on."""
+        return self._columns
+
+    @feature_names_in_.setter
+    def feature_names_in_(self, names: Any) -> None:
+        self._columns = names
+
+    @feature_names_in_.deleter
+    def feature_names_in_(self) -> None:
+        del self._columns
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.target_tags.required = tags.target_tags.positive_only = True
+        return tags
 
 
 def _is_dataset(value: Any) -> bool:
@@ -242,16 +316,32 @@ def _queries(group: Any, weight: Any) -> tuple[IntArray, FloatArray | None]:
     return offsets, None if weight is None else validation.weights_of_queries(weight, offsets)
 
 
+def _machine_of(parameters: dict[str, Any]) -> int | None:
+    """Return the place in ``machines`` of the one that has our port, or, where several have it, a number by its name.
+
+    LightGBM has no call that returns it. None stands for a training on a single machine.
+    """
+    machines = parameters.get("machines") or ()
+    machines = machines.split(",") if isinstance(machines, str) else sorted(machines)
+    if len(machines) < 2:
+        return None
+    port = str(parameters.get("local_listen_port"))
+    places = [place for place, machine in enumerate(machines) if machine.rpartition(":")[2] == port]
+    return places[0] if len(places) == 1 else len(machines) + crc32(gethostname().encode()) % 2**16
+
+
 def _same(values: Any, kept: Any) -> bool:
-    """Return whether the values are those of which a copy was kept."""
+    """Return whether the values equal the kept copy."""
     return values is kept is None or same_numbers(values, kept)
 
 
 def _tell_of_unused(dataset: Any) -> None:
-    """Warn of parameters without effect."""
+    """Warn of parameters and of positions without effect."""
     unused = [name for name in OF_LAMBDARANK if name in (dataset.params or {})]
     if unused:
         warn(f"{', '.join(unused)} only goes with LightGBM's own objectives: {OPTIONS}", stacklevel=3)
+    if dataset.get_position() is not None:
+        warn(f"position only goes with LightGBM's own objectives: {POSITIONS}", stacklevel=3)
 
 
 def _refuse_cut_queries(dataset: Any) -> None:

@@ -2,7 +2,7 @@
 
 Every function takes ``(scores, labels, *, offsets=None, ..., n_threads=None, out=None)`` and returns ``(values,
 gradient)``: one value for each query, shape (n_queries,), and the derivative of their sum by each score, shape
-(n_docs,). Losses descend: step against these gradients, and along those of ``plrank_fast`` itself. Labels are grades;
+(n_docs,). Losses descend: step against these gradients, and along the gradients of ``plrank_fast``. Labels are grades;
 the losses that optimise NDCG compute gains from them. ``exposure_matching`` takes a target in place of labels.
 
 ==========================  ==============================================  =========================================
@@ -48,10 +48,14 @@ __all__ = [
 
 LossAndGradient = tuple[FloatArray, FloatArray]
 
+
+def __dir__() -> list[str]:
+    return __all__
+
+
 POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
 
 
-@validation.hinted
 def pointwise(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -74,7 +78,8 @@ def pointwise(
     kind : {"squared", "logistic"}
         Regression on the labels, or cross-entropy of a click or relevance probability.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 
@@ -105,7 +110,6 @@ def pointwise(
     )
 
 
-@validation.hinted
 def softmax_cross_entropy(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -125,7 +129,8 @@ def softmax_cross_entropy(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 
@@ -158,7 +163,6 @@ def softmax_cross_entropy(
     )
 
 
-@validation.hinted
 def list_mle(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -194,7 +198,8 @@ def list_mle(
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
     first_query : int
@@ -238,7 +243,6 @@ def list_mle(
     )  # fmt: skip
 
 
-@validation.hinted
 def pairwise_logistic(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -261,7 +265,8 @@ def pairwise_logistic(
     slope : float
         Steepness of the logistic function, positive.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 
@@ -294,7 +299,6 @@ def pairwise_logistic(
     )
 
 
-@validation.hinted
 def lambda_rank(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -330,7 +334,8 @@ def lambda_rank(
         pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
         and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 
@@ -367,7 +372,6 @@ def lambda_rank(
     )  # fmt: skip
 
 
-@validation.hinted
 def lambda_loss(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -399,7 +403,8 @@ def lambda_loss(
     mu : float
         Weight of the second term, positive; 10 in the paper.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 
@@ -417,7 +422,7 @@ def lambda_loss(
     .. math:: \sum_{i, j: y_i > y_j} (w_{ij} + \mu v_{ij}) \log_2\left(1 + e^{-s (f_i - f_j)}\right),
               \quad v_{ij} = |g_i - g_j| \left|\frac{1}{\log_2(1 + m)} - \frac{1}{\log_2(2 + m)}\right| / N
 
-    The weights w_ij, gains g and ranks r are those of ``lambda_rank``. The cost is O(D log D + R (D + K)) for R
+    The weights w_ij, gains g and ranks r are defined as in ``lambda_rank``. The cost is O(D log D + R (D + K)) for R
     documents with a label above 0. Source: Wang et al., "The LambdaLoss framework for ranking metric optimization",
     CIKM 2018, section 5.4 (NDCG-Loss2++), with its base-2 logarithm.
 
@@ -439,7 +444,6 @@ def lambda_loss(
     )  # fmt: skip
 
 
-@validation.hinted
 def approx_ndcg(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -462,7 +466,8 @@ def approx_ndcg(
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 
@@ -498,7 +503,6 @@ def approx_ndcg(
     )  # fmt: skip
 
 
-@validation.hinted
 def soft_rank(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -526,7 +530,8 @@ def soft_rank(
     sigma : float
         Standard deviation of the noise, positive.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
 

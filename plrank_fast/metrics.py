@@ -2,8 +2,8 @@
 
 All are called ``metric(scores, relevance, ...)``: scores come first, unlike in ``sklearn.metrics``, whose functions
 take ``(y_true, y_score)``. ``cutoff=K`` limits a metric to the first K ranks; ``dcg`` and ``ndcg`` take rank weights
-too, by default those of DCG. A document with the score -inf was not retrieved and has no rank; it counts among all
-documents and all relevant ones of its query, as a judged document does that a run of trec_eval lacks. The second
+too, by default 1 / log2(k + 1). A document with the score -inf was not retrieved and has no rank; it counts among all
+documents and all relevant ones of its query, as in trec_eval a judged document that the run lacks. The second
 argument depends on the metric:
 
 ==============================  ===========================================================================
@@ -32,7 +32,6 @@ from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
 
 
-@validation.hinted
 def dcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -52,7 +51,7 @@ def dcg(
     relevance : array_like, shape (n_docs,)
         Gains, of any sign: ``gains(labels)`` for graded labels, the labels themselves for linear gains.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank; those of DCG by default, 1 / log2(k + 1).
+        Weight of each rank; DCG's by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -61,12 +60,13 @@ def dcg(
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; 0 for an empty query.
 
     Notes
     -----
@@ -109,7 +109,6 @@ def ndcg(
     offsets: ArrayLike | None = None, normalize: validation.Normalization, empty: float = 0.0,
     ties: validation.RankTies = "index", n_threads: int | None = None,
 ) -> FloatArray | float: ...  # fmt: skip
-@validation.hinted
 def ndcg(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -122,7 +121,7 @@ def ndcg(
     ties: validation.RankTies = "index",
     n_threads: int | None = None,
 ) -> FloatArray | float:
-    """Compute the DCG of the deterministic ranking as a share of the ideal DCG.
+    """Compute NDCG: the DCG of the deterministic ranking over the ideal DCG.
 
     Parameters
     ----------
@@ -132,7 +131,7 @@ def ndcg(
         Gains, not negative (``dcg`` takes any sign): ``gains(labels)`` for graded labels, as in LightGBM and XGBoost;
         the labels themselves for linear gains, as in scikit-learn and trec_eval.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, not negative; those of DCG by default, 1 / log2(k + 1). They need not descend: the ideal
+        Weight of each rank, not negative; DCG's by default, 1 / log2(k + 1). They need not descend: the ideal
         ranking has the highest gain at the rank of the highest weight (see ``ideal_dcg``).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
@@ -142,13 +141,14 @@ def ndcg(
         "query": every query's DCG over its own ideal DCG. "dataset": total DCG over total ideal DCG, which weights
         queries by their ideal DCG, as in the papers on PL-Rank.
     empty : float
-        Value of a query whose ideal DCG is 0 (no relevant documents, or none at all): 0 in scikit-learn, 1 in
+        Value of a query whose ideal DCG is 0 (no relevant documents, or no documents): 0 in scikit-learn, 1 in
         LightGBM and XGBoost. With "dataset", the value if that holds for all queries.
     ties : {"index", "average"}
         "index": of equal scores the document with the lower index comes first. "average": the mean over all orders of
         equal scores, which scikit-learn's ``dcg_score`` gives; it does not depend on the order of the documents.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -170,7 +170,6 @@ def ndcg(
     return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, "ndcg", normalize, empty)
 
 
-@validation.hinted
 def ideal_dcg(
     relevance: ArrayLike,
     rank_weights: ArrayLike | None = None,
@@ -181,20 +180,21 @@ def ideal_dcg(
 ) -> FloatArray:
     """Compute the DCG of the best ranking of each query, by which NDCG divides.
 
-    The best ranking has the highest gain at the rank of the highest weight, the next at that of the next.
+    The best ranking has the highest gain at the rank of the highest weight, and so on.
 
     Parameters
     ----------
     relevance : array_like, shape (n_docs,)
         Gains, not negative: ``gains(labels)`` for graded labels, the labels themselves for linear gains.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
-        Weight of each rank, not negative and in any order; those of DCG by default, 1 / log2(k + 1).
+        Weight of each rank, not negative and in any order; DCG's by default, 1 / log2(k + 1).
     cutoff : int, optional
         Ranks that count, K; by default as many as there are rank weights, or all.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -212,7 +212,6 @@ def ideal_dcg(
     return _metrics.dcg(None, relevance, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg")
 
 
-@validation.hinted
 def precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -237,12 +236,13 @@ def precision(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; 0 for an empty query.
 
     Examples
     --------
@@ -253,7 +253,6 @@ def precision(
     return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads)
 
 
-@validation.hinted
 def recall(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -278,12 +277,13 @@ def recall(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; ``empty`` for an empty query.
 
     Examples
     --------
@@ -294,7 +294,6 @@ def recall(
     return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
-@validation.hinted
 def average_precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -321,16 +320,17 @@ def average_precision(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; ``empty`` for an empty query.
 
     Notes
     -----
-    With R the number of relevant documents in the query and R_k that in its first k ranks, the value is
+    With R relevant documents in the query, R_k of them in its first k ranks, the value is
 
     .. math:: \frac{1}{R} \sum_{k \le K,\; y_k \text{ relevant}} \frac{R_k}{k}
 
@@ -343,7 +343,6 @@ def average_precision(
     return _metrics.metric("ap", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
-@validation.hinted
 def reciprocal_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -367,12 +366,13 @@ def reciprocal_rank(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; 0 for an empty query.
 
     Examples
     --------
@@ -383,7 +383,6 @@ def reciprocal_rank(
     return _metrics.metric("mrr", scores, relevance, cutoff, offsets, n_threads)
 
 
-@validation.hinted
 def success(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -405,12 +404,13 @@ def success(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; 0 for an empty query.
 
     Examples
     --------
@@ -421,7 +421,6 @@ def success(
     return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads)
 
 
-@validation.hinted
 def err(
     scores: ArrayLike,
     labels: ArrayLike,
@@ -446,12 +445,13 @@ def err(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; 0 for an empty query.
 
     Notes
     -----
@@ -471,7 +471,6 @@ def err(
     return _metrics.metric("err", scores, chances, cutoff, offsets, n_threads, parameter=divisor, name="labels")
 
 
-@validation.hinted
 def rbp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -497,12 +496,13 @@ def rbp(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; 0 for an empty query.
 
     Notes
     -----
@@ -521,7 +521,6 @@ def rbp(
     return _metrics.metric("rbp", scores, relevance, cutoff, offsets, n_threads, parameter=p)
 
 
-@validation.hinted
 def average_relevance_position(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -548,12 +547,13 @@ def average_relevance_position(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
-        One value per query. That of an empty query is ``empty``, or 0 where a metric does not take it.
+        One value per query; ``empty`` for an empty query.
 
     Notes
     -----

@@ -12,8 +12,8 @@ metric          relevance rho                          rank weight theta_k  stop
 ``err``         (2**label - 1) / 2**max_label          1 / k                rho
 =============== ====================================== ==================== =======
 
-A document is relevant if its label is above 0. Values and gradients are those of each query; the mean over the queries,
-the ideal DCG of NDCG and the weights of queries are up to the caller.
+A document is relevant if its label is above 0. There is a value and a gradient for each query; the mean over the
+queries, the ideal DCG of NDCG and the weights of queries are up to the caller.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LabelledMetric(NamedTuple):
         return self._replace(relevance=self.relevance * factors)
 
     def of_documents(self, rows: IntArray) -> LabelledMetric:
-        """Return the metric of some documents, those of whole queries, with the same rank weights."""
+        """Return the metric of the documents of some whole queries, with the same rank weights."""
         return self._replace(relevance=self.relevance[rows], stop=None if self.stop is None else self.stop[rows])
 
     def over_ideal(self, values: FloatArray | float, offsets: IntArray, n_threads: int | None = None) -> FloatArray:
@@ -79,7 +79,7 @@ class LabelledMetric(NamedTuple):
         )
 
     def expected(self, scores: FloatArray, **options: Any) -> FloatArray:
-        """Compute the expectation of each query; the options are those of `expected_metric`."""
+        """Compute the expectation of each query, with the options of `expected_metric`."""
         if self.name == "ap":
             return expected_average_precision(scores, self.relevance, self.cutoff, **options)
         return expected_metric(scores, self.relevance, self.rank_weights, **self._stop(), **options)

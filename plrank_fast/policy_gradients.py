@@ -17,7 +17,6 @@ from plrank_fast.validation import FloatArray, RandomState, RankingArray
 RANKINGS_PER_CALL = 256  # a reward function gets so many of each query
 
 
-@validation.hinted
 def policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike | None = None,
@@ -58,8 +57,8 @@ def policy_gradient(
     reward : callable, optional
         ``reward(rankings)`` maps rankings drawn here, (n, K) of int32, or (n_queries, n, K) with ``offsets``, padded
         with -1 where a query is shorter, to one number for each, (n,) or (n_queries, n). Each call gets at most 256
-        rankings of each query, so that memory does not grow with ``n_samples``. The first 256 are those of
-        ``sample_rankings`` with the same ``rng``.
+        rankings of each query, so that memory does not grow with ``n_samples``. The first 256 are the rankings
+        of ``sample_rankings`` with the same ``rng``.
     importance_weights : array_like of the shape of rewards, optional
         Weight of each of ``rewards``, at least 0; all 1 by default.
     cutoff : int, optional
@@ -81,7 +80,8 @@ def policy_gradient(
     sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
     first_query : int
@@ -186,9 +186,9 @@ def _advantages(
 def advantage_over_others(rewards: FloatArray, weights: FloatArray) -> FloatArray:
     """Return rewards, (n_queries, n_rankings), less the weighted mean of the query's other rankings.
 
-    If the others have no weight, their mean is 0. Rewards are measured from that of the heaviest ranking, which is part
-    of every mean but its own, so that equal rewards give exactly 0 and no result has more rounding error than its
-    terms.
+    If the others have no weight, their mean is 0. Rewards are measured from the reward of the heaviest ranking, which
+    is part of every mean but its own, so that equal rewards give exactly 0 and no result has more rounding error than
+    its terms.
     """
     of_heaviest = np.take_along_axis(rewards, weights.argmax(axis=1, keepdims=True), axis=1)
     above = rewards - of_heaviest
@@ -199,7 +199,7 @@ def advantage_over_others(rewards: FloatArray, weights: FloatArray) -> FloatArra
 
 
 def _sum_of_others(values: FloatArray) -> FloatArray:
-    """Sum each row without the entry itself, from either end, so that a large entry leaves no rounding error."""
+    """For each entry, sum the rest of its row from prefix and suffix sums: a large entry is never subtracted."""
     before, after = np.zeros_like(values), np.zeros_like(values)
     np.cumsum(values[:, :-1], axis=1, out=before[:, 1:])
     after[:, :-1] = np.cumsum(values[:, :0:-1], axis=1)[:, ::-1]
@@ -236,7 +236,6 @@ def drawn_blocks(
         yield rankings, validation.like_rankings(rewards, "reward(rankings)", shape, batch, may_be_small=True)
 
 
-@validation.hinted
 def placement_policy_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -254,8 +253,8 @@ def placement_policy_gradient(
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric by REINFORCE on placements.
 
-    Each placement is credited with the reward from its own rank on, as it does not influence the ranks above. Without a
-    baseline this is ``pl_rank_1``: PL-Rank was derived from this estimator.
+    Each placement is credited with the reward from its own rank on, because it does not influence the ranks above.
+    Without a baseline this is ``pl_rank_1``: PL-Rank was derived from this estimator.
 
     Parameters
     ----------
@@ -280,7 +279,8 @@ def placement_policy_gradient(
     sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
     first_query : int

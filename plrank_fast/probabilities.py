@@ -16,7 +16,6 @@ from plrank_fast.validation import FloatArray, RandomState
 RTOL_OF_EXPOSURE = 1e-9
 
 
-@validation.hinted
 def expected_metric(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -52,8 +51,8 @@ def expected_metric(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     stop : array_like, shape (n_docs,), optional
-        Probability with which a reader who has come to a document stops there, from 0 to 1; None is 0. See the notes of
-        ``pl_rank_exact`` for the metrics that it expresses.
+        The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
+        a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : {"exact", "sample"}
         "exact": quadrature, which takes ``stop``, ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings,
         which takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
@@ -73,7 +72,8 @@ def expected_metric(
     sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
     first_query : int
@@ -129,7 +129,6 @@ def expected_average_precision(
     scores: ArrayLike, relevance: ArrayLike, cutoff: int | None = None, *, empty: float = 0.0,
     offsets: ArrayLike | None = None, rtol: float = 1e-6, gradient: bool, n_threads: int | None = None,
 ) -> FloatArray | tuple[FloatArray, FloatArray]: ...  # fmt: skip
-@validation.hinted
 def expected_average_precision(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -153,25 +152,26 @@ def expected_average_precision(
     relevance : array_like, shape (n_docs,)
         Documents above 0 are relevant.
     cutoff : int, optional
-        Ranks that count, K; all of each query by default, which costs O(D) times as much as few.
+        Ranks that count, K; all of each query by default, which costs O(D) times as much as a few.
     empty : float
         Value of a query without relevant documents.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     rtol : float
         Relative tolerance, from 1e-10 to below 1. With R relevant documents, the error of a value is at most ``rtol``
-        times its largest, min(K, R) / R, and the norm of the error of a query's gradient at most ``rtol`` times that of
-        the gradient, or times 1 / (1000 R) if that is larger.
+        times its largest, min(K, R) / R, and the norm of the error of a query's gradient at most ``rtol`` times the
+        gradient's norm, or times 1 / (1000 R) if that is larger.
     gradient : bool
         Whether to compute the gradient too.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
     ndarray, shape (n_queries,), float64
         Expected average precision; ``empty`` for queries without relevant documents. With ``gradient`` a pair (values,
-        gradient), the latter of shape (n_docs,): that of the sum of the values, the direction of ascent.
+        gradient), the latter of shape (n_docs,): of the sum of the values, the direction of ascent.
 
     Raises
     ------
@@ -181,9 +181,9 @@ def expected_average_precision(
     Notes
     -----
     With the arrival times of ``pl_rank_exact`` and :math:`e^2 = 0`, the product of :math:`q_i + p_i z (1 + e \rho_i)`
-    over documents counts arrivals by the powers of z and relevant ones by that of e, so one integral serves as for DCG.
-    The cost is O(Q D K) with Q nodes: a relevant document costs up to 2.5 times as much as in the gradient of DCG, and
-    an irrelevant one the same.
+    over documents counts arrivals by the powers of z and relevant ones by the power of e, so one integral serves as for
+    DCG. The cost is O(Q D K) with Q nodes: a relevant document costs up to 2.5 times as much as in the gradient of DCG,
+    and an irrelevant one the same.
 
     Examples
     --------
@@ -195,7 +195,6 @@ def expected_average_precision(
     return _exact.average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient, n_threads)
 
 
-@validation.hinted
 def rank_probabilities(
     scores: ArrayLike,
     cutoff: int,
@@ -215,7 +214,8 @@ def rank_probabilities(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs, K), float64, optional
         Where to write the result.
 
@@ -236,7 +236,7 @@ def rank_probabilities(
 
     .. math:: P(\text{rank of } d = k) = \int w_d q_d [z^{k - 1}] \prod_{i \ne d} (q_i + p_i z)\, dt
 
-    The cost is O(Q D K) with Q nodes, about twice that of ``pl_rank_exact``.
+    The cost is O(Q D K) with Q nodes, about twice as much as ``pl_rank_exact``.
 
     Examples
     --------
@@ -248,7 +248,6 @@ def rank_probabilities(
     return _exact.rank_probabilities(scores, cutoff, offsets, n_threads, out)
 
 
-@validation.hinted
 def exposure(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -270,10 +269,11 @@ def exposure(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     rtol : float
-        Relative tolerance, from 1e-10 to below 1, for each query: the norm of the error is at most ``rtol`` times that
-        of the exposures, or times max|theta| / 1000 if that is larger.
+        Relative tolerance, from 1e-10 to below 1, for each query: the norm of the error is at most ``rtol`` times the
+        norm of the exposures, or times max|theta| / 1000 if that is larger.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
 
@@ -303,7 +303,6 @@ def exposure(
     )
 
 
-@validation.hinted
 def inclusion_probabilities(
     scores: ArrayLike, k: int, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -318,7 +317,8 @@ def inclusion_probabilities(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -336,7 +336,6 @@ def inclusion_probabilities(
     return exposure(scores_, np.ones(min(ranks, scores_.size)), offsets=offsets, n_threads=n_threads)
 
 
-@validation.hinted
 def exposure_vjp(
     scores: ArrayLike,
     rank_weights: ArrayLike,
@@ -363,10 +362,11 @@ def exposure_vjp(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     rtol : float
-        Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times that of the result,
+        Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times the result's norm,
         or times max|theta| max|v| / 1000 if that is larger.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
 
@@ -377,7 +377,7 @@ def exposure_vjp(
 
     Notes
     -----
-    The cost is O(Q D K) with Q nodes, that of ``pl_rank_exact``.
+    The cost is O(Q D K) with Q nodes, as for ``pl_rank_exact``.
 
     Examples
     --------

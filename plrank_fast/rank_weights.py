@@ -12,6 +12,8 @@ from plrank_fast._core.ranking.metrics import discounts, gains_of_grades
 from plrank_fast.validation import FloatArray, IntArray
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
+GRADES = ": grades have gains of 2**grade - 1; rescale labels of another scale"
+GRADES_OR_GAINS = ": with gain='exponential' these are grades; pass gain='linear' for gains"
 
 
 def dcg_weights(cutoff: int) -> FloatArray:
@@ -40,7 +42,6 @@ def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     return dcg_weights(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
 
 
-@validation.hinted
 def precision_weights(cutoff: int) -> FloatArray:
     """Return the rank weights of precision at K: 1 / K at each of the first K ranks.
 
@@ -63,7 +64,6 @@ def precision_weights(cutoff: int) -> FloatArray:
     return np.full(number, 1.0 / max(number, 1))
 
 
-@validation.hinted
 def rbp_weights(cutoff: int, persistence: float = 0.8) -> FloatArray:
     """Return the rank weights of rank-biased precision, (1 - p) p**(rank - 1) (Moffat and Zobel, 2008).
 
@@ -115,7 +115,7 @@ def gains(labels: ArrayLike) -> FloatArray:
     return gains_of_labels(labels, 1)
 
 
-def gains_of_labels(labels: ArrayLike, n_threads: int | None, name: str = "labels", why: str = "") -> FloatArray:
+def gains_of_labels(labels: ArrayLike, n_threads: int | None, name: str = "labels", why: str = GRADES) -> FloatArray:
     """Return the gains of labels, which this many threads compute; ``why`` ends the message of an error about them."""
     gain = gains_of_grades(labels, n_threads)
     if gain is not None:
@@ -136,7 +136,7 @@ def satisfaction(
     if gain is not None:
         highest = math.log2(gain.max() + 1.0)
     else:
-        grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL)
+        grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL, GRADES)
         gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:
         highest = validation.real(max_label, "max_label", at_least=highest, at_most=LARGEST_LABEL)

@@ -20,8 +20,14 @@ from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
+__all__ = ["AlphaNDCG", "alpha_ndcg", "expected_reward"]
 
-class AlphaNDCG:
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+class AlphaNDCG(validation.Unchangeable):
     """The reward that ``alpha_ndcg`` makes: call it with rankings.
 
     Parameters
@@ -33,20 +39,23 @@ class AlphaNDCG:
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     """
+
+    _kept = "subtopics", "alpha", "offsets", "n_threads", "batch"
 
     @validation.hinted
     def __init__(
         self, subtopics: ArrayLike, alpha: float = 0.5, offsets: ArrayLike | None = None, n_threads: int | None = None
     ) -> None:
-        self.subtopics = validation.real_array(subtopics, "subtopics", ndim=(2,))
+        self.subtopics: FloatArray = validation.real_array(subtopics, "subtopics", ndim=(2,))
         validation.within(self.subtopics.reshape(-1), "subtopics", 0.0, np.inf)
-        self.alpha = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
-        self.offsets = validation.query_offsets(offsets, len(self.subtopics), shown=True)
+        self.alpha: float = validation.real(alpha, "alpha", at_least=0.0, below=1.0)
+        self.offsets: validation.IntArray = validation.query_offsets(offsets, len(self.subtopics), shown=True)
         validation.within_limits(self.subtopics, "subtopics", self.offsets)
-        self.n_threads = validation.threads(n_threads)
-        self.batch = offsets is not None
+        self.n_threads: int | None = validation.threads(n_threads)
+        self.batch: bool = offsets is not None
         self._ideals: dict[int, FloatArray] = {}
 
     def __repr__(self) -> str:
@@ -90,7 +99,8 @@ def alpha_ndcg(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -149,7 +159,8 @@ def expected_reward(
     sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.

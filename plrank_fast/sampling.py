@@ -11,7 +11,6 @@ from plrank_fast._core.sampling import samplers as _samplers
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
 
-@validation.hinted
 def sample_rankings(
     scores: ArrayLike,
     n_samples: int,
@@ -49,7 +48,8 @@ def sample_rankings(
         and read more slowly. "auto" takes the fastest for each query, by number of documents, K, N and the spread of
         the scores. "introselect" replaces a sampler where that cannot draw a query's rankings.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -85,7 +85,6 @@ def sample_rankings(
     return _samplers.sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query)
 
 
-@validation.hinted
 def ranking_log_prob(
     scores: ArrayLike, rankings: ArrayLike, *, offsets: ArrayLike | None = None, n_threads: int | None = None
 ) -> FloatArray:
@@ -106,7 +105,8 @@ def ranking_log_prob(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -134,7 +134,6 @@ def ranking_log_prob(
     return _metrics.ranking_log_prob(scores, rankings, offsets, n_threads)
 
 
-@validation.hinted
 def ranking_log_prob_vjp(
     scores: ArrayLike,
     rankings: ArrayLike,
@@ -160,7 +159,8 @@ def ranking_log_prob_vjp(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
 

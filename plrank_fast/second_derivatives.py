@@ -10,7 +10,6 @@ from plrank_fast._core.gradients import exact as _exact
 from plrank_fast.validation import FloatArray
 
 
-@validation.hinted
 def pl_rank_exact_hvp(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -33,14 +32,16 @@ def pl_rank_exact_hvp(
         Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
         end of a query do not count.
     vector : array_like, shape (n_docs,)
-        Direction in which the gradient is differentiated.
+        Direction in which the gradient is differentiated: 0 in a query, or of a largest magnitude from 2**-200 to
+        2**200.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     rtol : float
         Relative tolerance, from 1e-10 to below 1, for each query: the norm of the product's error is at most ``rtol``
         times the norm of the product, or times max|vector| max|theta| max|rho| / 1000 if that is larger.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -51,7 +52,8 @@ def pl_rank_exact_hvp(
     Raises
     ------
     ArithmeticError
-        If the error is found to exceed ``rtol``; the message has the tolerance reached.
+        If the error is found to exceed ``rtol``, as it may for up to 1e-7 where relevance has alternating signs; the
+        message has the tolerance reached.
 
     Notes
     -----

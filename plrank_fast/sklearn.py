@@ -3,36 +3,47 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._adapters.searches import has_columns, require_queries, warn_of_one_query, weights_of
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
 from plrank_fast.named_metrics import WITH_GAINS, LabelledMetric, labelled_metric
-from plrank_fast.rank_weights import gains
+from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
 
-base = import_extra("sklearn.base", "sklearn")
-checks = import_extra("sklearn.utils.validation", "sklearn")
-exceptions = import_extra("sklearn.exceptions", "sklearn")
-optimize = import_extra("scipy.optimize", "sklearn")
+if TYPE_CHECKING:
+    from scipy import optimize
+    from sklearn import base, exceptions
+    from sklearn.utils import validation as checks
+else:
+    base = import_extra("sklearn.base", "sklearn")
+    checks = import_extra("sklearn.utils.validation", "sklearn")
+    exceptions = import_extra("sklearn.exceptions", "sklearn")
+    optimize = import_extra("scipy.optimize", "sklearn")
+
+__all__ = ["PlackettLuceRanker"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 RTOL = 1e-9  # the line search compares values that differ little
-LONGEST_WITHOUT_QID = 200  # documents that count as one query without a warning
-METADATA_ROUTING = (
-    "a pipeline or a search passes qid on only with sklearn.set_config(enable_metadata_routing=True), to a ranker with "
-    ".set_fit_request(qid=True).set_score_request(qid=True)"
-)
+
+_gains = partial(gains_of_labels, n_threads=1, name="y", why=GRADES_OR_GAINS)
 
 
-class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc]
+class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
     r"""Linear ranker that maximises the expected NDCG, or another metric, of rankings drawn from its distribution.
 
-    The distribution of the rankings is that of Plackett-Luce with the scores of the ranker as log-weights.
+    The rankings have the Plackett-Luce distribution with the ranker's scores as log-weights.
 
     Training is deterministic: L-BFGS from coef = 0 on the exact expectation (``pl_rank_exact``), without samples or a
     seed. There is no intercept, which would not change a ranking. Scale the features first, for instance with
@@ -61,7 +72,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
     tol : float
         Training ends when no entry of the gradient is larger than this.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Attributes
     ----------
@@ -84,7 +96,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
 
     ``qid`` is metadata in scikit-learn's sense: ask for it with ``set_fit_request(qid=True)`` and
     ``set_score_request(qid=True)`` under ``enable_metadata_routing``, and split with ``GroupKFold`` and ``groups=qid``.
-    Rows may come in any order; those of a query need not follow one another.
+    Rows may come in any order; the rows of a query need not follow one another.
 
     Examples
     --------
@@ -154,12 +166,10 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         max_iter = validation.count(self.max_iter, "max_iter", 1)
         normalize = validation.flag(self.normalize, "normalize") and self.metric == "ndcg"
         X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
+        has_columns(X)
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
-        if qid is None and X.shape[0] > LONGEST_WITHOUT_QID:
-            validation.warn(
-                f"fit takes all {X.shape[0]} documents for those of one query, as qid was not given: "
-                f"{METADATA_ROUTING}. Pass qid=numpy.zeros(len(y)) if they are of one query"
-            )
+        if qid is None:
+            warn_of_one_query(X.shape[0])
         order, offsets = _by_query(qid, X.shape[0])
         features, of_labels = X[order], self._of_labels(y, order, offsets, normalize)
         shares = _query_shares(sample_weight, order, offsets)
@@ -183,9 +193,9 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
                 exceptions.ConvergenceWarning,
                 stacklevel=2,
             )
-        self.coef_ = found.x
-        self.n_iter_ = int(found.nit)
-        self.n_queries_ = offsets.size - 1
+        self.coef_: FloatArray = found.x
+        self.n_iter_: int = int(found.nit)
+        self.n_queries_: int = offsets.size - 1
         return self
 
     @validation.hinted
@@ -240,7 +250,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         scores = self.predict(X)
         order, offsets = _by_query(qid, scores.size)
         if isinstance(random_state, np.random.RandomState):
-            random_state = int(random_state.randint(2**31))
+            random_state = validation.DrawnKey(partial(random_state.randint, 2**31))
         drawn = sample_rankings(
             scores[order], n_samples, cutoff, offsets=offsets, rng=random_state, n_threads=self.n_threads
         )
@@ -275,8 +285,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         float
         """
         scores = self.predict(X)
-        fitted = f"as the ranker was fitted on {self.n_queries_} queries: {METADATA_ROUTING}"
-        validation.require(qid is not None or self.n_queries_ == 1, f"qid must be given to score, {fitted}")
+        require_queries(qid, self.n_queries_)
         order, offsets = _by_query(qid, scores.size)
         labels = checks.column_or_1d(validation.unmasked(y, "y"))
         of_labels = self._of_labels(labels, order, offsets, self.metric == "ndcg")
@@ -294,7 +303,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[name-defined, misc
         validation.goes_with(highest, "max_label", metric == "err", "metric='err'")
         return labelled_metric(
             metric, labels[order], offsets, cutoff=self.cutoff, max_label=highest,
-            gain=(lambda grades: grades) if linear else gains, name="y",
+            gain=(lambda grades: grades) if linear else _gains, name="y",
         )  # fmt: skip
 
     def __sklearn_tags__(self) -> Any:
@@ -321,6 +330,5 @@ def _query_shares(sample_weight: ArrayLike | None, order: IntArray, offsets: Int
     """Return the share of each query in the mean over queries, (n_queries,)."""
     weights = np.ones(offsets.size - 1)
     if sample_weight is not None:
-        weights = validation.weights_of_queries(sample_weight, offsets, "sample_weight", order)
-        validation.require(weights.any(), "sample_weight must not be zero for all queries")
+        weights = weights_of(sample_weight, offsets, order)
     return weights / max(weights.sum(), np.finfo(np.float64).tiny)

@@ -9,7 +9,6 @@ from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast.validation import FloatArray, RandomState
 
 
-@validation.hinted
 def stochastic_rank(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -51,7 +50,8 @@ def stochastic_rank(
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
     first_query : int

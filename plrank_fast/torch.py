@@ -7,9 +7,10 @@ the incoming one. Tensors of a CUDA device are copied through pinned host memory
 from __future__ import annotations
 
 import contextlib
+import itertools
 import math
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,21 +18,32 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._adapters import device_copies
 from plrank_fast._adapters.device_copies import on_host, reading, results
-from plrank_fast._adapters.expected_loss import expected_loss, loss_options
-from plrank_fast._adapters.layouts import count_queries
+from plrank_fast._adapters.expected_loss import expected_loss, loss_options, warn_if_all_alike
+from plrank_fast._adapters.layouts import count_queries, warn_if_one_list
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.openmp import threads_of
 
-torch = import_extra("torch", "torch")
-constraints = import_extra("torch.distributions.constraints", "torch")
+if TYPE_CHECKING:
+    import torch
+    from torch.distributions import constraints
+else:
+    torch = import_extra("torch", "torch")
+    constraints = import_extra("torch.distributions.constraints", "torch")
+
+__all__ = ["ExpectedMetricLoss", "PlackettLuce", "QueryBatchSampler", "expected_metric_loss"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 _transformed = getattr(torch._C, "_are_functorch_transforms_active", lambda: True)
 PLAIN = torch.Tensor, torch.nn.Parameter  # not the types that replace tensors in tracing
 
 
-class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[name-defined, misc]
+class _OnceDifferentiable(torch.autograd.Function):  # type: ignore[misc]
     """A gradient by ``scores`` and ``upstream`` that refuses to be differentiated.
 
     PyTorch's ``once_differentiable`` only refuses if ``upstream`` is differentiated too, and that which starts
@@ -103,7 +115,7 @@ OPTIONS = (
 def _evaluate(*inputs: Any, direction: Any = None) -> tuple[Any, Any]:
     """Compute the loss, of each query or reduced, and the gradient of its sum by the scores.
 
-    The inputs are those of the operator ``plackett_luce_loss``. With a direction, the exact method computes the
+    It has the inputs of the operator ``expected_metric_loss``. With a direction, the exact method computes the
     derivative of the gradient along it in place of the gradient.
     """
     scores, dtype = inputs[0], _dtype_of_gradient(inputs[0])
@@ -111,13 +123,15 @@ def _evaluate(*inputs: Any, direction: Any = None) -> tuple[Any, Any]:
     (direction, *arrays), wait = reading(direction, *inputs[:6])
     options = loss_options(rank_weights=inputs[5], **dict(zip(OPTIONS, inputs[7:], strict=True)))
     of_queries = options["reduction"] == "none"
+    warn_if_one_list(tuple(scores.shape), *inputs[2:4])
     shape = (count_queries(tuple(scores.shape), *inputs[2:4]),) if of_queries else ()
     (gradient, loss), send = results(scores, (tuple(scores.shape), shape), (dtype, scores.dtype))
     with contextlib.nullcontext() if device_copies.is_cuda(scores) else threads_of("torch"):
-        values = expected_loss(
+        values, all_alike = expected_loss(
             *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, wait=wait,
             labels_are_here=not device_copies.is_cuda(inputs[1]), **options,
         )  # fmt: skip
+    warn_if_all_alike(all_alike, values.size, arrays[3])
     with np.errstate(over="ignore"):  # as PyTorch's conversions
         loss[...] = values if of_queries else np.add.reduce(values)
     gradient, loss = send()
@@ -134,7 +148,7 @@ def _dtype_of_gradient(scores: Any) -> Any:
     return torch.float64 if scores.dtype == torch.float64 else torch.float32
 
 
-def _shapes_of_loss(scores: Any, relevance: Any, offsets: Any, mask: Any, *options: Any) -> tuple[Any, Any]:
+def _shapes_of_loss(scores: Any, labels: Any, offsets: Any, mask: Any, *options: Any) -> tuple[Any, Any]:
     n_queries = count_queries(tuple(scores.shape), offsets, mask)
     loss = scores.new_empty((n_queries,) if "none" in options else ())
     return loss, scores.new_empty(scores.shape, dtype=_dtype_of_gradient(scores))
@@ -146,7 +160,7 @@ def _save(ctx: Any, *tensors: Any) -> None:
     ctx.save_for_forward(*tensors)
 
 
-class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
+class _Gradient(torch.autograd.Function):  # type: ignore[misc]
     """The gradient of a loss, which may be differentiated by the scores once more."""
 
     @staticmethod
@@ -173,12 +187,12 @@ class _Gradient(torch.autograd.Function):  # type: ignore[name-defined, misc]
         inputs = ctx.saved_tensors
         with torch.no_grad():
             change = _hessian_product(direction, *inputs, *ctx.options)
-        return _OnceDifferentiable.apply(change, "the gradient of plackett_luce_loss", inputs[0], direction)
+        return _OnceDifferentiable.apply(change, "the gradient of expected_metric_loss", inputs[0], direction)
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs), lambda gradient, *_: gradient))
 
 
-class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
+class _Loss(torch.autograd.Function):  # type: ignore[misc]
     """Loss of the arguments of `_evaluate`; its gradient is a second output for ``backward`` alone."""
 
     @staticmethod
@@ -234,13 +248,15 @@ class _Loss(torch.autograd.Function):  # type: ignore[name-defined, misc]
 
 
 INPUTS = (
-    "Tensor scores, Tensor relevance, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
+    "Tensor scores, Tensor labels, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
     "Tensor? seed, str metric, int? cutoff, str gain, float? max_label, bool normalize, str reduction, str method, "
     "int? n_samples, float rtol, int? n_threads, int first_query"
 )
-_loss = _operator("plackett_luce_loss", f"({INPUTS}) -> (Tensor, Tensor)", _separate_loss_and_gradient, _shapes_of_loss)
+_loss = _operator(
+    "expected_metric_loss", f"({INPUTS}) -> (Tensor, Tensor)", _separate_loss_and_gradient, _shapes_of_loss
+)
 _hessian_product = _operator(
-    "plackett_luce_hessian_product",
+    "expected_metric_hessian_product",
     f"(Tensor direction, {INPUTS}) -> Tensor",
     lambda direction, *inputs: _evaluate(*inputs, direction=direction)[1],
     lambda direction, *inputs: torch.empty_like(direction),
@@ -249,9 +265,9 @@ _loss.register_autograd(_Loss.backward, setup_context=_Loss.setup_context)
 
 
 @validation.hinted
-def plackett_luce_loss(
+def expected_metric_loss(
     scores: Any,
-    relevance: Any,
+    labels: Any,
     offsets: Any = None,
     *,
     mask: Any = None,
@@ -266,43 +282,43 @@ def plackett_luce_loss(
     method: validation.Method = "auto",
     n_samples: int | None = None,
     rtol: float = 1e-6,
-    rng: Any = None,
+    generator: Any = None,
     n_threads: int | None = None,
     first_query: int = 0,
-) -> Any:
+) -> torch.Tensor:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
-    This is the functional form of `PlackettLuceLoss`.
+    This is the functional form of `ExpectedMetricLoss`.
 
     Parameters
     ----------
     scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
         The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which has
         offsets of its own. float16, bfloat16, float32 or float64, on any device.
-    relevance : Tensor or array_like, of the shape of scores or (n_docs,)
+    labels : Tensor or array_like, of the shape of scores or (n_docs,)
         Grade of each document, or its gain with ``gain="linear"``.
     offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default. Not for rows.
     mask : Tensor or array_like of bool, of the shape of scores, optional
         True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask, rows
-        have no padding. Results are bit-identical to those of the ragged batch.
+        have no padding. Results are bit-identical to the ragged batch's.
     weight : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
         first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``relevance`` above 0 are relevant. The last four need the exact
+        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
         method and have no second derivatives.
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
-        Whether ``relevance`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
+        Whether ``labels`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
     max_label : float, optional
         Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
     normalize : bool
-        False: "ndcg" is DCG. True: each query's DCG is divided by that of its ideal ranking. Gains and rank weights
+        False: "ndcg" is DCG. True: each query's DCG is divided by the DCG of its ideal ranking. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
@@ -314,10 +330,12 @@ def plackett_luce_loss(
         Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
-    rng : None, torch.Generator or int
-        Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed`` sets.
+    generator : torch.Generator or int, optional
+        Source of the random numbers of sampled methods; by default PyTorch's default generator, which
+        ``torch.manual_seed`` sets.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -330,18 +348,18 @@ def plackett_luce_loss(
     Examples
     --------
     >>> import torch
-    >>> from plrank_fast.torch import plackett_luce_loss
+    >>> from plrank_fast.torch import expected_metric_loss
     >>> scores = torch.zeros(2, dtype=torch.float64, requires_grad=True)
-    >>> loss = plackett_luce_loss(scores, torch.tensor([1.0, 0.0]), cutoff=1)
+    >>> loss = expected_metric_loss(scores, torch.tensor([1.0, 0.0]), cutoff=1)
     >>> loss.backward()
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
-    _floating(scores)
+    _floating(scores, nested=True)
     if scores.is_nested:
-        scores, relevance, offsets = _flattened(scores, relevance, offsets, mask)
+        scores, labels, offsets = _flattened(scores, labels, offsets, mask)
         mask = None
-    data = {"relevance": relevance, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
+    data = {"labels": labels, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
     options = metric, cutoff, gain, max_label, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
@@ -349,8 +367,8 @@ def plackett_luce_loss(
             _refuse_forward_mode_twice()
         # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.
         apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
-        return apply(scores, *tensors, rng, *options)[0]
-    return _loss(scores, *tensors, None if method in ("exact", EXACT) else _seed(rng), *options)[0]
+        return apply(scores, *tensors, generator, *options)[0]
+    return _loss(scores, *tensors, None if method in ("exact", EXACT) else _seed(generator), *options)[0]
 
 
 def _refuse_forward_mode_twice() -> None:
@@ -375,15 +393,17 @@ def _constant(value: Any, name: str) -> Any:
     return torch.from_numpy(np.require(array, np.float64 if array.dtype.kind == "f" else None, "W"))
 
 
-def _floating(scores: Any) -> Any:
+def _floating(scores: Any, nested: bool = False) -> Any:
     is_tensor = isinstance(scores, torch.Tensor)
     got = scores.dtype if is_tensor else type(scores).__name__
     validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
-    return _dense(scores, "scores")
+    return _dense(scores, "scores", nested)
 
 
-def _dense(tensor: Any, name: str) -> Any:
-    """Return a tensor that has a value for each entry, as nested ones do, of a dtype that has arithmetic."""
+def _dense(tensor: Any, name: str, nested: bool = False) -> Any:
+    """Return a tensor that has a value for each entry, of a dtype that has arithmetic."""
+    if tensor.is_nested and not nested:
+        validation.of_type(False, name, "a dense tensor", f"a nested one{validation.flattening(tensor, name)}")
     if tensor.layout is not torch.strided and not tensor.is_nested:
         validation.of_type(False, name, "a dense tensor", f"{tensor.layout}: pass {name}.to_dense()")
     if tensor.is_floating_point() and tensor.dtype.itemsize == 1:
@@ -391,31 +411,33 @@ def _dense(tensor: Any, name: str) -> Any:
     return tensor
 
 
-def _flattened(scores: Any, relevance: Any, offsets: Any, mask: Any) -> tuple[Any, Any, Any]:
-    """Return the documents of a jagged nested tensor, their relevance and the offsets."""
+def _flattened(scores: Any, labels: Any, offsets: Any, mask: Any) -> tuple[Any, Any, Any]:
+    """Return the documents of a jagged nested tensor, their labels and the offsets."""
     jagged = scores.layout == torch.jagged and scores.lengths() is None
-    validation.of_type(jagged, "scores", "a jagged nested tensor without holes, if nested", scores.layout)
+    if not jagged:
+        got = f"one of {scores.layout}{validation.flattening(scores, 'scores')}"
+        validation.of_type(False, "scores", "a jagged tensor without holes, if nested", got)
     for name, value in (("offsets", offsets), ("mask", mask)):
         validation.goes_with(value, name, False, "scores that are not nested")
-    if isinstance(relevance, torch.Tensor) and relevance.is_nested:
+    if isinstance(labels, torch.Tensor) and labels.is_nested:
         if not torch.compiler.is_compiling():
-            own, expected = on_host(relevance.offsets(), scores.offsets())
-            validation.same_offsets(own, "relevance", expected)
-        relevance = relevance.values()
-    return scores.values(), relevance, scores.offsets()
+            own, expected = on_host(labels.offsets(), scores.offsets())
+            validation.same_offsets(own, "labels", expected)
+        labels = labels.values()
+    return scores.values(), labels, scores.offsets()
 
 
-def _seed(rng: Any) -> Any:
-    """Return a tensor of the words of a seed, drawn from ``rng`` unless it is a seed or such a tensor."""
-    if isinstance(rng, torch.Tensor):
-        return rng
-    if rng is None or isinstance(rng, torch.Generator):
-        device = "cpu" if rng is None else rng.device
-        return torch.randint(2**63 - 1, (2,), generator=rng, device=device)
-    return torch.tensor([validation.count(rng, "rng", 0)])
+def _seed(generator: Any) -> Any:
+    """Return a tensor of the words of a seed, drawn from ``generator`` unless it is a seed or such a tensor."""
+    if isinstance(generator, torch.Tensor):
+        return generator
+    if generator is None or isinstance(generator, torch.Generator):
+        device = "cpu" if generator is None else generator.device
+        return torch.randint(2**63 - 1, (2,), generator=generator, device=device)
+    return torch.tensor([validation.count(generator, "generator", 0)])
 
 
-class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
+class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
     """Loss module: minus the expected metric of rankings drawn from the Plackett-Luce distribution of scores.
 
     Parameters
@@ -425,7 +447,7 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
         first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``relevance`` above 0 are relevant. The last four need the exact
+        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
         method and have no second derivatives.
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
@@ -434,11 +456,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
-        Whether ``relevance`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
+        Whether ``labels`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
     max_label : float, optional
         Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
     normalize : bool
-        False: "ndcg" is DCG. True: each query's DCG is divided by that of its ideal ranking. Gains and rank weights
+        False: "ndcg" is DCG. True: each query's DCG is divided by the DCG of its ideal ranking. Gains and rank weights
         must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
@@ -447,25 +469,25 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Notes
     -----
-    The forward pass computes value and gradient on the CPU in float64; their dtype is that of the scores. With
-    ``method="exact"`` the gradient may be differentiated once more in either mode, as by ``torch.func.hessian`` (see
-    ``pl_rank_exact_hvp``), but not twice in forward mode, nor inside of
-    ``torch.compile``; other methods raise RuntimeError. The loss has no state: sampled methods draw a seed in each
-    pass, as dropout does. ``torch.compile`` and ``torch.export`` see one operator, without a break in the graph;
-    ``torch.vmap`` calls it once for each row.
+    The forward pass computes value and gradient on the CPU in float64; they are returned in the dtype of the scores.
+    With ``method="exact"`` the gradient may be differentiated once more in either mode, as by ``torch.func.hessian``
+    (see ``pl_rank_exact_hvp``), but not twice in forward mode, nor inside of ``torch.compile``; other methods raise
+    RuntimeError. The loss has no state: sampled methods draw a seed in each pass, as dropout does. ``torch.compile``
+    and ``torch.export`` see one operator, without a break in the graph; ``torch.vmap`` calls it once for each row.
 
     Examples
     --------
     >>> import torch
-    >>> from plrank_fast.torch import PlackettLuceLoss
+    >>> from plrank_fast.torch import ExpectedMetricLoss
     >>> model = torch.nn.Linear(3, 1)
-    >>> loss = PlackettLuceLoss(cutoff=10)
-    >>> features, relevance = torch.rand(5, 3), torch.tensor([0.0, 1.0, 3.0, 0.0, 1.0])
-    >>> loss(model(features), relevance, offsets=[0, 3, 5]).backward()  # queries of three and two documents
+    >>> loss = ExpectedMetricLoss(cutoff=10)
+    >>> features, labels = torch.rand(5, 3), torch.tensor([0.0, 1.0, 3.0, 0.0, 1.0])
+    >>> loss(model(features), labels, offsets=[0, 3, 5]).backward()  # queries of three and two documents
     >>> model.weight.grad.shape
     torch.Size([1, 3])
     """
@@ -497,14 +519,14 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
     def forward(
         self,
         scores: Any,
-        relevance: Any,
+        labels: Any,
         offsets: Any = None,
         *,
         mask: Any = None,
         weight: Any = None,
-        rng: Any = None,
+        generator: Any = None,
         first_query: int = 0,
-    ) -> Any:
+    ) -> torch.Tensor:
         """Compute the loss of a batch.
 
         Parameters
@@ -512,18 +534,18 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
             The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
             has offsets of its own. float16, bfloat16, float32 or float64, on any device.
-        relevance : Tensor or array_like, of the shape of scores or (n_docs,)
+        labels : Tensor or array_like, of the shape of scores or (n_docs,)
             Grade of each document, or its gain with ``gain="linear"``.
         offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
             Where each query's documents start; a single query by default. Not for rows.
         mask : Tensor or array_like of bool, of the shape of scores, optional
             True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
-            rows have no padding. Results are bit-identical to those of the ragged batch.
+            rows have no padding. Results are bit-identical to the ragged batch's.
         weight : array, tensor or array_like, shape (n_queries,), optional
             Weight of each query, at least 0.
-        rng : None, torch.Generator or int
-            Source of the seed of sampled methods; None is PyTorch's default generator, which ``torch.manual_seed``
-            sets.
+        generator : torch.Generator or int, optional
+            Source of the random numbers of sampled methods; by default PyTorch's default generator, which
+            ``torch.manual_seed`` sets.
         first_query : int
             Number of the first query in the numbering of random streams. Query q of a call draws from stream
             ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -533,12 +555,19 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         Tensor
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
-        return plackett_luce_loss(
-            scores, relevance, offsets, mask=mask, weight=weight, metric=self.metric, cutoff=self.cutoff,
+        return expected_metric_loss(
+            scores, labels, offsets, mask=mask, weight=weight, metric=self.metric, cutoff=self.cutoff,
             rank_weights=self.rank_weights, gain=self.gain, max_label=self.max_label, normalize=self.normalize,
-            reduction=self.reduction, method=self.method, n_samples=self.n_samples, rtol=self.rtol, rng=rng,
+            reduction=self.reduction, method=self.method, n_samples=self.n_samples, rtol=self.rtol, generator=generator,
             n_threads=self.n_threads, first_query=first_query,
         )  # fmt: skip
+
+    if TYPE_CHECKING:
+
+        def __call__(  # noqa: D102 - torch.nn.Module types its call as Any
+            self, scores: Any, labels: Any, offsets: Any = None, *, mask: Any = None, weight: Any = None,
+            generator: Any = None, first_query: int = 0,
+        ) -> torch.Tensor: ...  # fmt: skip
 
     def extra_repr(self) -> str:
         """Return the options of the loss, for ``print(model)``."""
@@ -549,7 +578,11 @@ class PlackettLuceLoss(torch.nn.Module):  # type: ignore[name-defined, misc]
         return f"{metric}, {options}, reduction={self.reduction!r}"
 
 
-class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined, misc]
+DRAWS_OF_LENGTH = 4  # orders of which the most batches, and 1 % more, decide how many each pass has
+SEED_OF_PROCESSES = 0  # that of torch's DistributedSampler
+
+
+class QueryBatchSampler(torch.utils.data.Sampler[list[int]]):  # type: ignore[misc]
     """Sampler of batches of whole queries for ``torch.utils.data.DataLoader``, limited by the number of documents.
 
     It yields the indices of the queries of a batch, for a data set whose items are queries: pass it as
@@ -564,40 +597,102 @@ class QueryBatchSampler(torch.utils.data.Sampler):  # type: ignore[name-defined,
     shuffle : bool
         Whether each pass draws a new order.
     generator : torch.Generator, optional
-        Source of the order; PyTorch's default generator by default.
+        Source of the order. By default PyTorch's default generator, or for several processes one with the seed 0; they
+        need generators of the same seed.
+    num_replicas : int
+        Processes that share the batches.
+    rank : int
+        Number of this process, from 0.
+
+    Notes
+    -----
+    Each pass has the same number of batches, the length of the sampler, in each process: some batches are cut in two.
+    No query is left out, and none occurs twice in a pass unless there are fewer queries than processes to share them
+    evenly.
 
     Examples
     --------
     >>> from plrank_fast.torch import QueryBatchSampler
     >>> list(QueryBatchSampler([3, 2, 9, 1, 1], max_docs=5, shuffle=False))
     [[0, 1], [2], [3, 4]]
+    >>> list(QueryBatchSampler([3, 2, 9, 1, 1], max_docs=5, shuffle=False, num_replicas=2, rank=1))
+    [[1], [3, 4]]
     """
 
-    def __init__(self, lengths: ArrayLike, max_docs: int, *, shuffle: bool = True, generator: Any = None) -> None:
+    def __init__(
+        self, lengths: ArrayLike, max_docs: int, *, shuffle: bool = True, generator: Any = None, num_replicas: int = 1,
+        rank: int = 0,
+    ) -> None:  # fmt: skip
         lengths = _dense(lengths, "lengths") if isinstance(lengths, torch.Tensor) else lengths
-        self.lengths = validation.list_lengths(on_host(lengths)[0], "lengths")
-        self.max_docs = validation.count(max_docs, "max_docs", 1)
-        self.shuffle, self.generator = validation.flag(shuffle, "shuffle"), generator
+        self.lengths: validation.IntArray = validation.list_lengths(on_host(lengths)[0], "lengths")
+        self.max_docs: int = validation.count(max_docs, "max_docs", 1)
+        self.shuffle: bool = validation.flag(shuffle, "shuffle")
+        self.num_replicas: int = validation.count(num_replicas, "num_replicas", 1)
+        self.rank: int = validation.count(rank, "rank", 0, self.num_replicas - 1)
+        if generator is None and self.num_replicas > 1:
+            generator = torch.Generator().manual_seed(SEED_OF_PROCESSES)
+        self.generator: torch.Generator | None = generator
+        self._seed: int = torch.initial_seed() if generator is None else generator.initial_seed()
+        self._n_batches = len(self._ends(np.arange(self.lengths.size)))
+        if self.shuffle:
+            drawn = torch.Generator().manual_seed(0)  # in each process the same
+            n_batches = max(len(self._ends(self._order(drawn))) for _ in range(DRAWS_OF_LENGTH))
+            self._n_batches = min(int(1.01 * n_batches), self.lengths.size)
+        self._n_batches = -(-self._n_batches // self.num_replicas) * self.num_replicas
 
     def __repr__(self) -> str:
         """Return a text with the numbers of queries and documents, and the options."""
         numbers = f"n_queries={self.lengths.size}, n_docs={self.lengths.sum()}"
-        return f"QueryBatchSampler({numbers}, max_docs={self.max_docs}, shuffle={self.shuffle})"
+        processes = f", num_replicas={self.num_replicas}, rank={self.rank}" if self.num_replicas > 1 else ""
+        return f"QueryBatchSampler({numbers}, max_docs={self.max_docs}, shuffle={self.shuffle}{processes})"
+
+    def set_epoch(self, epoch: int) -> None:
+        """Let the next pass be that of an epoch, whatever passes came before, as after a restart.
+
+        Parameters
+        ----------
+        epoch : int
+            Number of the epoch, which is added to the seed of the generator.
+        """
+        self.generator = self.generator or torch.Generator()
+        self.generator.manual_seed(self._seed + validation.count(epoch, "epoch", 0))
+
+    def __len__(self) -> int:
+        """Return the number of batches of each pass."""
+        return self._n_batches // self.num_replicas
 
     def __iter__(self) -> Iterator[list[int]]:
         """Yield the queries of each batch."""
-        n_queries = self.lengths.size
-        order = torch.randperm(n_queries, generator=self.generator).tolist() if self.shuffle else range(n_queries)
-        batch: list[int] = []
-        n_docs = 0
-        for query in order:
-            n_docs += int(self.lengths[query])
-            if batch and n_docs > self.max_docs:
-                yield batch
-                batch, n_docs = [], int(self.lengths[query])
-            batch.append(query)
-        if batch:
-            yield batch
+        order = self._order(self.generator) if self.shuffle else np.arange(self.lengths.size)
+        while len(ends := self._ends(order)) > self._n_batches:  # seldom, for a drawn one
+            order = self._order(self.generator)
+        batches = [batch.tolist() for batch in np.split(order, ends[:-1])] if ends else []
+        yield from self._cut(batches)[self.rank :: self.num_replicas]
+
+    def _order(self, generator: Any) -> validation.IntArray:
+        order: validation.IntArray = torch.randperm(self.lengths.size, generator=generator).numpy()
+        return order
+
+    def _ends(self, order: validation.IntArray) -> list[int]:
+        """Return where each batch of the queries in this order ends; each holds as many as may be."""
+        n_docs = np.append(0, self.lengths[order].cumsum())
+        ends = [0]
+        while ends[-1] < order.size:
+            last = int(n_docs.searchsorted(n_docs[ends[-1]] + self.max_docs, side="right")) - 1
+            ends.append(max(last, ends[-1] + 1))
+        return ends[1:]
+
+    def _cut(self, batches: list[list[int]]) -> list[list[int]]:
+        """Cut the batches of most queries in two until there are enough; of single queries, repeat some."""
+        while batches and (missing := self._n_batches - len(batches)) > 0:
+            by_size = sorted(range(len(batches)), key=lambda place: -len(batches[place]))
+            to_cut = {place for place in by_size[:missing] if len(batches[place]) > 1}
+            if not to_cut:
+                return list(itertools.islice(itertools.cycle(batches), self._n_batches))
+            halves = ((len(batch) + 1) // 2 if i in to_cut else len(batch) for i, batch in enumerate(batches))
+            parts = [(batch[:half], batch[half:]) for batch, half in zip(batches, halves, strict=True)]
+            batches = [part for pair in parts for part in pair if part]
+        return batches
 
 
 # --- the distribution
@@ -623,7 +718,7 @@ _log_prob_vjp = _operator(
 )
 
 
-class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
+class _LogProb(torch.autograd.Function):  # type: ignore[misc]
     """Log-probabilities of rankings, with or without ties, that autograd differentiates."""
 
     generate_vmap_rule = True
@@ -650,7 +745,7 @@ class _LogProb(torch.autograd.Function):  # type: ignore[name-defined, misc]
 _log_prob.register_autograd(_LogProb.backward, setup_context=_LogProb.setup_context)
 
 
-class _Scores(constraints.Constraint):  # type: ignore[name-defined, misc]
+class _Scores(constraints.Constraint):  # type: ignore[misc]
     """Constraint to vectors of finite numbers or -inf."""
 
     event_dim = 1
@@ -659,7 +754,7 @@ class _Scores(constraints.Constraint):  # type: ignore[name-defined, misc]
         return (value < math.inf).all(dim=-1)  # NaN is not below
 
 
-class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
+class _Rankings(constraints.Constraint):  # type: ignore[misc]
     """Constraint to rankings of distinct items of positive weight, with -1 in the ranks that are left over."""
 
     is_discrete = True
@@ -680,7 +775,7 @@ class _Rankings(constraints.Constraint):  # type: ignore[name-defined, misc]
         return fits.all(dim=-1) & (ordered[..., 1:] != ordered[..., :-1]).all(dim=-1)
 
 
-class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defined, misc]
+class PlackettLuce(torch.distributions.Distribution):  # type: ignore[misc]
     """The Plackett-Luce distribution over rankings, or over their first ranks, as a PyTorch distribution.
 
     Parameters
@@ -713,13 +808,13 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
     tensor([ 0.1667, -0.8333,  0.6667], dtype=torch.float64)
     """
 
-    arg_constraints = {"scores": _Scores()}  # noqa: RUF012 - as PyTorch's own have it
+    arg_constraints: ClassVar[dict[str, constraints.Constraint]] = {"scores": _Scores()}
 
     def __init__(self, scores: Any, cutoff: int | None = None, validate_args: bool | None = None) -> None:
         _floating(scores)
         validation.require(scores.ndim > 0, "scores must have an axis of items, got a scalar")
         self.scores = scores
-        self.cutoff = validation.ranks_that_count(cutoff, scores.shape[-1])
+        self.cutoff: int = validation.ranks_that_count(cutoff, scores.shape[-1])
         super().__init__(scores.shape[:-1], torch.Size([self.cutoff]), validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=1)  # type: ignore[untyped-decorator]
@@ -728,12 +823,12 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         return _Rankings(self.scores.detach() > -math.inf)
 
     @property
-    def mode(self) -> Any:
+    def mode(self) -> torch.Tensor:
         """The most probable ranking, by descending score; of equal scores the lower index comes first."""
         ordered, items = (each[..., : self.cutoff] for each in self.scores.detach().sort(descending=True, stable=True))
         return torch.where(ordered > -math.inf, items, -1)
 
-    def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
+    def expand(self, batch_shape: Any, _instance: Any = None) -> PlackettLuce:
         """Return this distribution over a larger batch, without a copy of the scores.
 
         Parameters
@@ -752,7 +847,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         new._validate_args = self._validate_args
         return new
 
-    def sample(self, sample_shape: Any = ()) -> Any:
+    def sample(self, sample_shape: Any = ()) -> torch.Tensor:
         """Draw rankings, without a gradient.
 
         Parameters
@@ -773,7 +868,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         rankings = sample_rows(on_host(rows)[0], n_samples, self.cutoff, rng)
         return torch.from_numpy(rankings).to(self.scores.device, torch.int64).movedim(0, 1).reshape(shape)
 
-    def log_prob(self, value: Any = None, *, buckets: Any = None) -> Any:
+    def log_prob(self, value: Any = None, *, buckets: Any = None) -> torch.Tensor:
         """Compute the log-probability of rankings, or of rankings with ties, differentiable by the scores.
 
         Parameters
@@ -782,8 +877,8 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
             Rankings; the axes before the last broadcast against the batch. Without ``validate_args`` they may be
             shorter, and one that holds an item of weight 0 has -inf and no gradient.
         buckets : Tensor of integers, shape (..., n_items)
-            In place of rankings: items of a smaller number come first, in any order among those of the same number. A
-            set that comes first has 0 for its members and 1 for the rest.
+            In place of rankings: items of a smaller number come first, items of the same number in any order. A set
+            that comes first has 0 for its members and 1 for the rest.
 
         Returns
         -------
@@ -817,7 +912,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous(), tied)
         return log_prob.movedim(0, 1).reshape(shape)
 
-    def entropy(self, n_samples: int = 1000) -> Any:
+    def entropy(self, n_samples: int = 1000) -> torch.Tensor:
         """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
 
         Parameters
@@ -832,7 +927,7 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[name-defin
         return -self._mean_log_ratio(None, n_samples)
 
     @validation.hinted
-    def kl(self, other: Any, n_samples: int = 1000) -> Any:
+    def kl(self, other: Any, n_samples: int = 1000) -> torch.Tensor:
         """Estimate the Kullback-Leibler divergence from ``other`` in nats; value and gradient are unbiased.
 
         Parameters

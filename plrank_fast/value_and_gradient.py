@@ -8,12 +8,11 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._methods.registry import ESTIMATORS, EXACT, resolve_method
+from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, resolve_method
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
 
 
-@validation.hinted
 def value_and_gradient(
     scores: ArrayLike,
     relevance: ArrayLike,
@@ -42,8 +41,8 @@ def value_and_gradient(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     stop : array_like, shape (n_docs,), optional
-        Probability with which a reader who has come to a document stops there, from 0 to 1; None is 0. See the notes of
-        ``pl_rank_exact`` for the metrics that it expresses.
+        The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
+        a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : str
         "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
         "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
@@ -56,7 +55,8 @@ def value_and_gradient(
         Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the function
         called ``method``.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     first_query : int
         Number of the first query in the numbering of random streams. Query q of a call draws from stream
         ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
@@ -84,7 +84,8 @@ def value_and_gradient(
     if not (plain and method in ("exact", EXACT) and first_query == 0):
         offsets = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
         cutoff = validation.weights_of_ranks(rank_weights, offsets).shape[1]
-        method = resolve_method(EXACT if stop is not None and method == "auto" else method, offsets, cutoff)
+        resolved = resolve_method(method, offsets, cutoff)
+        method = "pl_rank_exact" if stop is not None and method == AUTO else resolved
         validation.goes_with(stop, "stop", method == EXACT, f"method={EXACT!r}")
         validation.relative_tolerance(rtol)
         if n_samples is not None:

@@ -8,21 +8,20 @@
 XGBoost's default metric is the root mean squared error, and it ends the process where a matrix has query weights. The
 objective switches it off in its first round, whether or not the parameters do.
 
-The objective's units suit XGBoost's defaults, ``reg_lambda=1`` and ``min_child_weight=1``. Groups come from the matrix
-(``qid=`` or ``set_group``), and scores include its ``base_margin``. The objective applies weights, one for each query,
-as XGBoost does not apply them to custom objectives.
+The objective's units suit XGBoost's defaults, ``reg_lambda=1`` and ``min_child_weight=1``. Groups come from the matrix,
+best by ``matrix.set_group(np.diff(plrank_fast.offsets_from_qid(qid)))``: its own ``qid=`` is taken modulo 2**32 and
+without fractions, and a query in two batches of a ``DataIter`` becomes two. Scores include its ``base_margin``. The
+objective applies weights, one for each query, as XGBoost does not apply them to custom objectives.
 
 ``XGBRanker`` refuses objectives that are functions, and passes no queries to metrics: use ``xgboost.train``.
 
-With ``xgboost.dask.train`` workers exchange sums, so that objective and metrics are those of one process up to
+With ``xgboost.dask.train`` workers exchange sums, so that objective and metrics equal those in one process up to
 rounding. The partitions must hold whole queries, which `plrank_fast.dask` ensures.
 """
 
 from __future__ import annotations
 
-import sys
 from typing import Any
-from weakref import WeakSet
 
 import numpy as np
 
@@ -31,7 +30,16 @@ from plrank_fast._shared.extras import import_extra
 from plrank_fast.boosting import BoostingObjective, RankingMetric, Workers
 from plrank_fast.validation import FloatArray, IntArray
 
-GROUPS = "pass qid= to xgboost.DMatrix, or call its set_group"
+__all__ = ["Metric", "Objective"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
+
+GROUPS = (
+    "call set_group(numpy.diff(plrank_fast.offsets_from_qid(qid))) of the matrix, whose qid= keeps 32 bits of a number"
+)
 
 
 class _Workers(Workers):
@@ -43,9 +51,11 @@ class _Workers(Workers):
         collective = import_extra("xgboost.collective", "xgboost")
         return collective.allreduce(values, collective.Op.SUM) if collective.is_distributed() else values
 
-    def _place(self) -> tuple[int, ...]:
+    def _first_query(self, n_queries: int) -> int:
         collective = import_extra("xgboost.collective", "xgboost")
-        return (collective.get_rank(),) if collective.is_distributed() else ()
+        counts = np.zeros(collective.get_world_size())
+        counts[rank := collective.get_rank()] = n_queries
+        return int(self._added(counts)[:rank].sum())
 
 
 class Objective(_Workers, BoostingObjective):
@@ -89,7 +99,8 @@ class Objective(_Workers, BoostingObjective):
     first_round : int
         Number of the round with which training begins: the number of finished rounds, to resume a training.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Warns
     -----
@@ -104,19 +115,16 @@ class Objective(_Workers, BoostingObjective):
     """
 
     _dtype = np.float32
-    _seen: WeakSet[Any]  # boosters without the default metric
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[FloatArray, FloatArray]:
         """Compute the derivatives of the round at ``scores``."""
-        booster = sys._getframe(1).f_locals.get("self")  # XGBoost passes it to no objective
-        if isinstance(booster, import_extra("xgboost", "xgboost").Booster) and booster not in self._seen:
-            booster.set_param("disable_default_eval_metric", 1)
-            self._seen.add(booster)
         return self._round(np.ravel(scores), *_read(matrix, "obj"))
 
-    def _forget(self) -> None:
-        super()._forget()
-        self._seen = WeakSet()
+    def _state_of(self, booster: Any) -> None:
+        booster.set_param("disable_default_eval_metric", 1)
+
+    def _has_split(self, booster: Any, state: None) -> bool:
+        return not booster.get_dump()[-1].startswith("0:leaf=")
 
 
 class Metric(_Workers, RankingMetric):
@@ -147,8 +155,12 @@ class Metric(_Workers, RankingMetric):
         Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
         Accuracy of the expectation.
+    name : str, optional
+        Name under which values are reported. By default it has the options that are not the defaults, functions by
+        their names and rank weights by a checksum, so that values of different metrics are told apart.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
     """
 
     def __call__(self, scores: FloatArray, matrix: Any) -> tuple[str, float]:

@@ -1,9 +1,19 @@
 """The compiled core, private and below every Python module of the package, and the map of all modules.
 
+A call, from top to bottom:
+
+- the public function passes its arguments to the ``def`` of a compiled module
+- ``arguments`` copies and checks them; what is not plain goes to ``validation``
+- ``batch`` runs rounds of a twentieth of a second, with a look for Ctrl-C in between
+
+  - ``teams`` has a ``prange`` over the queries of a round: query function, kernel
+  - a long query has a function of its own: a ``prange`` over its parts, or over the seats of a team, whose threads take
+    passes of the query's loops as tasks
+
 Each module imports only modules listed above it::
 
     _core/runtime       runs a call           scalar_types  buffers  simd  threads  teams  layout  queries  batch
-                                              magnitudes  arguments  calls  compensated
+                                              magnitudes  arguments  compensated
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              introselect  samplers
@@ -26,14 +36,12 @@ Each module imports only modules listed above it::
                         other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
                                               catboost  dask  compat
                         data, training        data  training
-                        measurements          benchmarks  reproduction
+                        measurements          benchmarks
                         command line          commands  __main__
 
-Every compiled module has the same sections, from top to bottom: per item, per query, batch, entry point. The C sources
-of the SIMD loops are in ``kernels``, in folders of the same names.
+Every module of batches has its query function first, then its long query, then its entry points. The C sources of the
+SIMD loops are in ``kernels``, in folders of the same names.
 
-Where one expects typed Cython with ``prange`` over memoryviews, there is C below one driver. The loops that take the
-time are recurrences over ranks in lanes of items or nodes: C with vector extensions says so, and each SIMD level is a
-translation unit that is chosen at import. ``batch`` and ``teams`` are what ``prange`` would be in each module, with
-rounds for interrupts, teams of the size that pays and parts of long queries.
+The loops that take the time are recurrences over ranks in lanes of items or nodes: C with vector extensions says so,
+and each SIMD level is a translation unit that is chosen at import.
 """

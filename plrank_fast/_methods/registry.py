@@ -1,6 +1,6 @@
 """The estimators of the gradient of the expected metric by name, wherever a user can choose one.
 
-The names are those of `validation.Method`; the function of a name, and what it takes, are found in the modules below.
+The names stand in `validation.Method`; the function of a name, and what it takes, are found in the modules below.
 """
 
 from __future__ import annotations

@@ -14,6 +14,7 @@ from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast.validation.arrays import *
 from plrank_fast.validation.checks import *
 from plrank_fast.validation.choices import *
+from plrank_fast.validation.frames import *
 from plrank_fast.validation.identifiers import *
 from plrank_fast.validation.queries import *
 from plrank_fast.validation.random_state import *

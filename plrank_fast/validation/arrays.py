@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -21,6 +22,16 @@ RandomState: TypeAlias = int | np.random.SeedSequence | np.random.BitGenerator |
 
 DLPACK_HOST_DEVICES = (1, 3, 11)  # memory of the CPU, and what CUDA and ROCm have pinned of it
 ARRAY_PROTOCOLS = ("__array__", "__dlpack__", "__arrow_c_array__", "__arrow_c_stream__")
+FILLED_ROWS = {"rankings": -1, "rewards": 0, "rank_rewards": 0, "clicks": 0, "propensities": 0}  # past their ends
+LIST_COLUMNS = {  # the documents of a column of lists and their numbers: offsets of a sliced one are of the whole
+    "polars": ("{0}.explode()", "{0}.list.len()"),
+    "pyarrow": ("pyarrow.compute.list_flatten({0})", "pyarrow.compute.list_value_length({0})"),
+    "awkward": ("awkward.flatten({0})", "awkward.num({0})"),
+}
+WEIGHTLESS = (
+    ": leave out documents of weight 0, in a loss of PyTorch or JAX by mask=scores > -inf, as only functions of "
+    "rankings take them"
+)
 LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
 
 
@@ -51,8 +62,7 @@ def real_array(
         if minus_infinity:
             finite |= copy == -np.inf
         weightless = name == "scores" and (copy[~finite][:1] == -np.inf).any()
-        hint = ": leave out documents of weight 0, as only functions of rankings take them" if weightless else ""
-        each(finite, copy, name, "be finite", hint)
+        each(finite, copy, name, "be finite", WEIGHTLESS if weightless else "")
     return copy
 
 
@@ -106,8 +116,7 @@ def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None,
     rows = array.shape[0] if array.ndim > 1 or offsets is not None else 1
     largest = np.abs(array).reshape(rows, -1).max(axis=1)
     if offsets is not None:
-        from_offset = np.maximum.reduceat(np.append(largest, 0.0), offsets[:-1])
-        largest = np.where(offsets[:-1] < offsets[1:], from_offset, 0.0)
+        largest = _largest_of_queries(largest, offsets)
     wrong = (largest > LARGEST_MAGNITUDE) | ((largest < SMALLEST_MAGNITUDE) & (largest > 0.0))
     if wrong.any():
         first = int(np.argmax(wrong))
@@ -116,6 +125,20 @@ def within_limits(array: FloatArray, name: str, offsets: IntArray | None = None,
             f"got {largest[first]:g}{f' in query {first}' if largest.size > 1 else ''}: {remedy or f'rescale {name}'}"
         )
     return array
+
+
+def _largest_of_queries(magnitudes: FloatArray, offsets: IntArray) -> FloatArray:
+    from_offset = np.maximum.reduceat(np.append(magnitudes, 0.0), offsets[:-1])
+    return np.where(offsets[:-1] < offsets[1:], from_offset, 0.0)
+
+
+def homogeneous(function: Callable[[FloatArray], FloatArray], array: FloatArray, offsets: IntArray) -> FloatArray:
+    """Apply a function, of degree 1 in the documents of each query, to an ``array`` that need not be `within_limits`.
+
+    The function computes with magnitudes near 1, and the result has its bits.
+    """
+    exponents = np.repeat(np.frexp(_largest_of_queries(np.abs(array), offsets))[1], np.diff(offsets))
+    return np.ldexp(function(np.ldexp(array, -exponents)), exponents)
 
 
 def limited_gains(
@@ -146,7 +169,7 @@ def integers(values: ArrayLike, name: str, ndim: tuple[int, ...] | None) -> NDAr
     if array.dtype.kind == "f" and np.isnan(array).any():
         raise ValueError(f"{name} must not be missing, got nan at index {int(np.argmax(np.isnan(array.reshape(-1))))}")
     if array.dtype.kind not in "iu":
-        if array.size or array.dtype.kind == "b":
+        if array.size or array.dtype.kind not in "fO":
             cast = f": cast it, {name}.astype(int)" if array.dtype.kind == "f" else ""
             raise ValueError(f"{name} must hold integers, got dtype {array.dtype}{cast}")
     elif array.dtype.kind == "u" and array.max(initial=0) > np.iinfo(np.int64).max:
@@ -173,16 +196,20 @@ def as_array(values: Any, name: str) -> NDArray[Any]:
         if type(error).__name__ == "TracerArrayConversionError":
             message = f"{name} must not be traced by JAX: use plrank_fast.jax, which supports jit, grad and vmap"
         else:
-            message = f"{name} cannot be read as an array: {error}{_remedy(values, name)}"
+            message = f"{name} cannot be read as an array: {str(error).rstrip('.')}{_remedy(values, name)}"
         raise kind(message) from error
 
 
 def numbers(values: ArrayLike, name: str) -> NDArray[Any]:
-    """Return an array of real numbers or truths, whose values are checked by whoever computes with them."""
+    """Return a real or boolean array; its values are not checked."""
     array = as_array(values, name)
     if array.dtype.kind not in "biuf":
-        cast = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
-        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{cast}")
+        remedy = f": cast it, {name}.astype('float32')" if array.dtype.name == "bfloat16" else ""
+        if array.dtype.kind == "O" and any(
+            hasattr(row, "__len__") and not isinstance(row, (str, bytes)) for row in array.flat
+        ):
+            remedy = flattening(values, name)
+        raise TypeError(f"{name} must hold real numbers, got dtype {array.dtype}{remedy}")
     return array
 
 
@@ -207,12 +234,13 @@ def _imported(values: Any, otherwise: NDArray[Any]) -> NDArray[Any]:
 def _remedy(values: Any, name: str) -> str:
     """Return a hint with the call that converts an array that NumPy cannot read."""
     if isinstance(values, (list, tuple)) and values and all(hasattr(row, "__len__") for row in values):
-        return (
-            f": if its rows are queries, pass numpy.concatenate({name}) and "
-            f"offsets=offsets_from_group([len(row) for row in {name}])"
-        )
+        if name in FILLED_ROWS:
+            return f": fill its rows with {FILLED_ROWS[name]} up to the length of the longest"
+        return flattening(values, name)
     if str(getattr(values, "dtype", "")).endswith("bfloat16"):  # a tensor's type of its own
         return f": cast it, {name}.float()"
+    if getattr(values, "is_nested", False) or type(values).__module__.startswith("awkward"):
+        return flattening(values, name)
     device = getattr(values, "device", None)  # of NumPy and the array API, of torch, CuPy and JAX
     if device is not None:
         on_cpu = "cpu" in str(device).lower()
@@ -223,6 +251,26 @@ def _remedy(values: Any, name: str) -> str:
     library = type(values).__module__.partition(".")[0]
     call = {"torch": "cpu()", "cupy": "get()"}.get(library, 'to_device("cpu")')
     return f": copy it to the CPU first, {name}.{call}"
+
+
+def flattening(values: Any, name: str) -> str:
+    """Return a hint with the documents and the offsets of a list of lists, or of a column of lists."""
+    if getattr(values, "is_nested", False):
+        return f": if its rows are queries, pass {_of_nested(values).format(name)}"
+    library = type(values).__module__.partition(".")[0]
+    documents, lengths = LIST_COLUMNS.get(library, ("numpy.concatenate({0})", "[len(row) for row in {0}]"))
+    pair = f"{documents.format(name)} and offsets=offsets_from_group({lengths.format(name)})"
+    return f": if its rows are queries, pass {pair}"
+
+
+def _of_nested(tensor: Any) -> str:
+    """Return the calls for the documents and offsets of PyTorch's nested tensor, which may be a part of its values."""
+    if "jagged" not in str(tensor.layout) or tensor.lengths() is not None:
+        return "torch.cat({0}.unbind()) and offsets=offsets_from_group([len(row) for row in {0}.unbind()])"
+    first, last = int(tensor.offsets()[0]), int(tensor.offsets()[-1])
+    if (first, last) == (0, len(tensor.values())):
+        return "{0}.values() and offsets={0}.offsets()"
+    return f"{{0}}.values()[{first}:{last}] and offsets={{0}}.offsets() - {first}"
 
 
 def one_entry_each(array: NDArray[Any], name: str, number: int, of: str) -> NDArray[Any]:
@@ -241,6 +289,31 @@ def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray
 def chances_to_stop(stop: ArrayLike, n_docs: int) -> FloatArray:
     """Return the probability with which a reader stops at each document."""
     return within(one_entry_each(real_array(stop, "stop"), "stop", n_docs, "documents"), "stop", 0.0, 1.0)
+
+
+class Unchangeable:
+    """Base of objects that keep arrays which kernels trust: the attributes ``_kept`` are set once, and read-only.
+
+    NumPy makes the arrays of copies and of unpickled objects writeable, so these go the same way.
+    """
+
+    _kept: tuple[str, ...]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in self._kept and name in self.__dict__:
+            raise AttributeError(f"{name} of {self!r} cannot be changed: make another {type(self).__name__}")
+        is_kept = name in self._kept and isinstance(value, np.ndarray)
+        super().__setattr__(name, read_only(value) if is_kept else value)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name, value in state.items():
+            setattr(self, name, value)
+
+
+def read_only(array: NDArray[Any]) -> NDArray[Any]:
+    """Return a view of an array of this package that is read-only for good, and lock the array itself."""
+    array.flags.writeable = False
+    return array[...]
 
 
 def output(out: Any, shape: tuple[int, ...], name: str = "out") -> FloatArray | None:
@@ -269,7 +342,7 @@ def representable(result: FloatArray, names: str) -> FloatArray:
 
 
 def tolerance_missed(query: int, reached: float, rtol: float) -> None:
-    """Refuse a result of which a query has only reached a tolerance above ``rtol``."""
+    """Refuse a result in which a query only reached a tolerance above ``rtol``."""
     raise ArithmeticError(
         f"rtol={rtol:g} cannot be held for query {query}: the result may be off by {reached:.2g} times its norm; "
         f"pass rtol={1.1 * reached:.2g} or more, or a sampled method"
@@ -299,7 +372,7 @@ def output_pair(
 
 
 def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], name: str) -> tuple[int, ...]:
-    """Return the shape to which the axes of an array before its last and those of a batch broadcast."""
+    """Return the shape to which the axes of a batch and of an array without its last axis broadcast."""
     try:
         return np.broadcast_shapes(shape, batch_shape)
     except ValueError:

@@ -12,15 +12,13 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from plrank_fast._core.runtime import calls as _calls
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_MAGNITUDE: float = _magnitudes.LARGEST_MAGNITUDE
-SMALLEST_MAGNITUDE = 1.0 / LARGEST_MAGNITUDE
+SMALLEST_MAGNITUDE: float = 1.0 / LARGEST_MAGNITUDE
 LARGEST_COUNT: int = _magnitudes.LARGEST_COUNT
-TRACED = "torch", "jax", "sklearn"  # these libraries trace or route functions, and take plain ones only
 HINTS = {  # name in Python's error of a call: what to pass for the first of these that the function has
     "rank_weights": {"rank_weights": "dcg_weights(10)"},
     "cutoff": {"rank_weights": "dcg_weights(cutoff)"},
@@ -59,7 +57,7 @@ def each(holds: NDArray[np.bool_], array: NDArray[Any], name: str, must: str, wh
 
 
 def of_type(holds: bool, name: str, expected: str, got: Any) -> None:
-    """Raise TypeError unless an argument is of the type expected, which the caller has found out."""
+    """Raise TypeError unless ``holds``, the result of the caller's type check."""
     require(holds, f"{name} must be {expected}, got {got}", TypeError)
 
 
@@ -70,9 +68,10 @@ def given(value: Any, name: str, where: str) -> Any:
 
 
 def hinted(function: Function) -> Function:
-    """Let ``function`` answer a call that does not fit its signature with the argument to pass."""
-    if function.__module__.rpartition(".")[2] not in TRACED:
-        return _calls.Answering(function, hint_at_argument)
+    """Let ``function`` answer a call that does not fit its signature with the argument to pass.
+
+    The wrapper takes up to half a microsecond, so functions that may be called once a query go without it.
+    """
 
     @wraps(function)
     def call(*args: Any, **options: Any) -> Any:
@@ -80,18 +79,21 @@ def hinted(function: Function) -> Function:
             return function(*args, **options)
         except TypeError as error:
             if error.__traceback__ and error.__traceback__.tb_next is None:  # the call itself has failed
-                hint_at_argument(error, function)
+                hint_at_argument(error, function, given=args)
             raise
 
     return call  # type: ignore[return-value]
 
 
-def hint_at_argument(error: TypeError, function: Callable[..., Any], further: Iterable[str] = ()) -> None:
+def hint_at_argument(
+    error: TypeError, function: Callable[..., Any], further: Iterable[str] = (), given: Sequence[Any] = ()
+) -> None:
     """Add the argument to pass to Python's error of a call that does not fit ``function``.
 
-    ``further`` are names that the function takes beside those of its signature.
+    ``further`` are names that the function takes beside its signature, ``given`` the positional arguments.
     """
-    parameters = [*inspect.signature(function).parameters, *further]
+    signature = inspect.signature(function).parameters
+    parameters = [*signature, *further]
     hints = [
         f": pass {name}={value}"
         for wrong, others in HINTS.items()
@@ -104,7 +106,12 @@ def hint_at_argument(error: TypeError, function: Callable[..., Any], further: It
     owner = inspect.unwrap(function).__globals__.get(function.__qualname__.rpartition(".")[0])
     if "positional argument" in str(error) and "__call__" in dir(owner):  # a class in place of its instance
         hints = [": pass these to an instance, not to the class"]
-    error.args = ("".join([str(error), *hints[:1]]),)
+    named = [name for name, each in signature.items() if each.kind == each.KEYWORD_ONLY]
+    places = sum(each.kind in (each.POSITIONAL_ONLY, each.POSITIONAL_OR_KEYWORD) for each in signature.values())
+    if named and isinstance(next(iter(given[places:]), None), (str, int, float)):
+        hints = [f": pass options by name, such as {named[0]}="]
+    said = re.sub(r"\. Did you mean '[^']*'\?$", "", str(error)) if hints else str(error)
+    error.args = ("".join([said, *hints[:1]]),)
 
 
 def known_settings(settings: Iterable[str], known: Iterable[str], function: Callable[..., Any]) -> None:
@@ -152,7 +159,7 @@ def real(
     if type(value) is not float:
         kind = getattr(getattr(value, "dtype", None), "kind", "f")
         refused = isinstance(value, (bool, str, complex)) or kind not in "fiu" or getattr(value, "ndim", 0) != 0
-        if refused or not hasattr(value, "__float__"):
+        if refused or not hasattr(value, "__float__") or getattr(value, "requires_grad", False):
             raise TypeError(f"{name} must be a real number, got {shown(value)}")
         try:
             number = float(value)

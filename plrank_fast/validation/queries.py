@@ -16,7 +16,7 @@ from plrank_fast.validation.arrays import FloatArray, IntArray, integer_array, r
 from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require
 
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
-LARGEST_GAIN_TO_JUDGE = 31.0  # that of a grade of 5
+LARGEST_GAIN_TO_JUDGE = 31.0  # of a grade of 5
 SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
 ORDERED_AFTER_SCORES = ("relevance", "labels")
 ORDER_OF_RESEARCH_CODE = (
@@ -31,14 +31,20 @@ def query_offsets(offsets: ArrayLike | None, n_docs: int, shown: bool = False) -
     A batch that seems to lack them warns, unless the shape of rankings or results has ``shown`` that it is one query.
     """
     if offsets is None:
-        if n_docs > LONGEST_LIST and not shown:
-            warn(f"all {n_docs} documents count as one query: pass offsets, or offsets=[0, {n_docs}] if they are one")
+        if not shown:
+            warn_if_longer(n_docs, LONGEST_LIST)
         return np.array([0, n_docs], dtype=np.int64)
     array = integer_array(offsets, "offsets")
     if not array.size or array[0] != 0 or array[-1] != n_docs:
         got = f"{array[0]} and {array[-1]}{_remedy(array, n_docs)}" if array.size else "an empty array"
         raise ValueError(f"offsets must start with 0 and end with the number of documents, {n_docs}, got {got}")
     return each(np.append(True, array[1:] >= array[:-1]), array, "offsets", "not decrease")
+
+
+def warn_if_longer(n_docs: int, longest: int) -> None:
+    """Warn of documents without offsets that are more than the longest list to expect."""
+    if n_docs > longest:
+        warn(f"all {n_docs} documents count as one query: pass offsets, or offsets=[0, {n_docs}] if they are one")
 
 
 def _remedy(array: IntArray, n_docs: int) -> str:
@@ -48,10 +54,11 @@ def _remedy(array: IntArray, n_docs: int) -> str:
         return ": identifiers of queries, one for each document, become offsets by offsets_from_qid(qid)"
     if array.min() >= 0 and sum(array.tolist()) == n_docs:
         return ": sizes of queries become offsets by offsets_from_group(sizes)"
-    if ascends and array[-1] == n_docs:
-        return ": ends of queries become offsets by numpy.append(0, ends)"
-    if ascends and array[-1] - array[0] == n_docs:
-        return ": for a part of a batch pass offsets - offsets[0]"
+    part = "a part of a batch is its documents from offsets[0] to offsets[-1], with offsets - offsets[0]"
+    if ascends and array[-1] == n_docs:  # so do the offsets of a sliced list column
+        return f": ends of queries become offsets by numpy.append(0, ends); {part}"
+    if ascends and array[0] >= 0 and (array[-1] < n_docs or array[-1] - array[0] == n_docs):
+        return f": {part}"
     return ""
 
 
@@ -82,7 +89,7 @@ def items_that_can_be_drawn(
 
 
 def of_all_items(values: FloatArray, possible: IntArray | None, offsets: IntArray) -> FloatArray:
-    """Return values of the items that can be drawn among those of all, which are 0 otherwise."""
+    """Return values of all items from the values of those that can be drawn; the others are 0."""
     if possible is None:
         return values
     of_all = np.zeros((int(offsets[-1]), *values.shape[1:]))
@@ -103,14 +110,18 @@ def list_lengths(sizes: ArrayLike, name: str) -> IntArray:
     return array
 
 
+def shape_of_rank_weights(array: Any, name: str, n_queries: int) -> None:
+    """Check that rank weights are a vector or have a row for each query."""
+    fits = array.ndim == 1 or (array.ndim == 2 and array.shape[0] == n_queries)
+    expected = f"shape (K,) or one row for each of the {n_queries} queries"
+    require(fits, f"{name} must have {expected}, got {array.shape}")
+
+
 def weights_of_ranks(rank_weights: ArrayLike, offsets: IntArray, name: str = "rank_weights") -> FloatArray:
     """Return rank weights as rows, (1, K) for all queries or (n_queries, K), no longer than the longest query."""
     array = real_array(given(rank_weights, name, ", such as plrank_fast.dcg_weights(10)"), name, ndim=(1, 2))
     n_queries = offsets.size - 1
-    if array.ndim == 2 and array.shape[0] != n_queries:
-        raise ValueError(
-            f"{name} must have shape (K,) or one row for each of the {n_queries} queries, got {array.shape}"
-        )
+    shape_of_rank_weights(array, name, n_queries)
     array = array if array.ndim == 2 else array[np.newaxis]
     if not 0 < array.shape[1] * n_queries <= offsets[-1]:  # more ranks than the mean length of a query
         longest = longest_list(offsets)
@@ -132,7 +143,7 @@ def same_offsets(offsets: IntArray, name: str, expected: IntArray) -> None:
 def weights_of_queries(
     weights: ArrayLike, offsets: IntArray, name: str = "weights", order: IntArray | None = None
 ) -> FloatArray:
-    """Return the weight of each query from those of its documents, which must be the same.
+    """Return the weight of each query from its documents' weights, which must be the same.
 
     ``order`` sorts the documents by query; without it they must be sorted.
     """
@@ -222,6 +233,24 @@ def warn(message: str) -> None:
         frame = frame.f_back
         level += 1
     warnings.warn(message, UserWarning, stacklevel=level)
+
+
+def nothing_to_learn(name: str, remedy: str = "") -> None:
+    """Warn of a batch whose gradient is 0 whatever the scores."""
+    remedy = remedy or f"check {name} and where queries start"
+    warn(f"no query has documents of different {name}, so there is nothing to learn: {remedy}")
+
+
+def nothing_to_learn_in_call(name: str) -> None:
+    """Warn of such a batch of a user's call, which ``value_and_gradient`` may have handed on.
+
+    Other modules of the package judge whole data sets, of which a part may have nothing to teach.
+    """
+    frame = sys._getframe(1).f_back  # who called the function that called compiled code, which has no frames
+    if frame is not None and frame.f_globals.get("__name__") == "plrank_fast.value_and_gradient":
+        frame = frame.f_back
+    if frame is None or frame.f_globals.get("__name__", "").partition(".")[0] != "plrank_fast":
+        nothing_to_learn(name)
 
 
 def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,16 +24,19 @@ def check_random_state(rng: Any) -> RandomState:
 
 
 class DrawnKey(np.random.SeedSequence):
-    """One key for several calls with the same random streams, drawn by the first of them once it has no errors."""
+    """One key for several calls with the same random streams, drawn by the first of them once it has no errors.
 
-    def __init__(self, rng: RandomState) -> None:
+    A function in place of ``rng`` is called then, and returns a seed.
+    """
+
+    def __init__(self, rng: RandomState | Callable[[], int]) -> None:
         super().__init__(0)
         self.rng = rng
 
     @functools.cached_property
     def key(self) -> KeyArray:
         """The key, in two words."""
-        return stream_key(self.rng)
+        return stream_key(int(self.rng()) if callable(self.rng) else self.rng)
 
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> KeyArray:
         """Return the key, for ``stream_key``."""

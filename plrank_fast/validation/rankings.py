@@ -62,7 +62,7 @@ def given_rankings(
 
 
 def no_longer_than(shape: tuple[int, ...], cutoff: int, name: str) -> None:
-    """Refuse rankings, along the last axis, of more ranks than those of a distribution."""
+    """Refuse rankings, along the last axis, of more ranks than a distribution has."""
     if shape[-1] > cutoff:
         raise ValueError(f"{name} must have at most {cutoff} ranks, the cutoff, got shape {tuple(shape)}")
 
@@ -111,7 +111,7 @@ def like_rankings(
 
 
 def chances(array: FloatArray, name: str, lowest: float = SMALLEST_MAGNITUDE) -> FloatArray:
-    """Return probabilities of observed events, from ``lowest`` to 1 but for rounding."""
+    """Return probabilities of observed events, from ``lowest`` to 1 up to rounding."""
     holds = (array >= lowest) & (array <= 1.0 + 1e-9)
     return each(holds, array, name, f"be above 0, {lowest:.2g} or more, and at most 1")
 

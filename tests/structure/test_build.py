@@ -13,7 +13,7 @@ import pytest
 from Cython.Build.Dependencies import create_dependency_tree
 
 ROOT = Path(__file__).resolve().parents[2]
-# An object file has the arguments it was made with, and a module those of its objects.
+# An object file has the arguments it was made with, and a module the arguments of its objects.
 COMPILER = r"""#!/bin/sh
 arguments=$(printf '%s ' "$@" | tr -d '\\')
 printf '%s\n' "$arguments" >> "$0.log"
@@ -46,7 +46,7 @@ BUILDS = {  # the first word is the folder
     "no_avx512 named": {**ONE, "LEVELS": "avx2 avx512"},
 }
 IN_A_COPY = {"in_place": TWO, "in_place touched": TWO, "editable": TWO}
-# In one process, as the time of a build that compiles nothing is that of importing Cython.
+# In one process, as a build that compiles nothing takes the time of importing Cython.
 PROGRAM = """
 import json, os, runpy, sys
 from pathlib import Path

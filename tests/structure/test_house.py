@@ -1,4 +1,4 @@
-"""The structure of the package is that of the map in ``plrank_fast/_core/__init__.py``."""
+"""The structure of the package follows the map in ``plrank_fast/_core/__init__.py``."""
 
 import ast
 import collections
@@ -24,7 +24,7 @@ def read_map():
     """Paths of compiled modules and names of Python ones, in the order of the map."""
     compiled, python = [], []
     folder, listed = "", compiled
-    for line in _core.__doc__.partition("listed above it::")[2].partition("\n\nEvery compiled")[0].splitlines():
+    for line in _core.__doc__.partition("listed above it::")[2].partition("\n\nEvery module")[0].splitlines():
         if line.strip().startswith("---"):
             listed = python
             continue
@@ -66,7 +66,7 @@ def test_compiled_modules_import_only_what_stands_above_them():
 
 
 def test_kernels_include_only_folders_above_theirs():
-    """The folders of the kernels are those of the modules, with ``simd`` above them all."""
+    """The kernels have the folders of the modules, with ``simd`` above them all."""
     folders = ["simd", *dict.fromkeys(name.split("/")[1] for name in COMPILED if name.startswith("_core/"))]
     includes = [
         (path.relative_to(KERNELS).parts[0], included)
@@ -110,6 +110,17 @@ def test_python_modules_import_only_what_stands_above_them():
     assert not wrong
 
 
+def test_modules_of_training_import_only_those_named_before_them():
+    """In the docstring of their package. Mutants: ``loss`` imports ``trainer``; a module that is not named."""
+    folder = PACKAGE / "training"
+    order = re.findall(r"`(\w+)`", ast.get_docstring(ast.parse((folder / "__init__.py").read_text())).split("\n\n")[1])
+    paths = [path for path in folder.glob("*.py") if path.stem != "__init__"]
+    assert sorted(order) == sorted(path.stem for path in paths)
+    imports = [(path.stem, name) for path in paths for name in re.findall(r"_fast\.training\.(\w+)", path.read_text())]
+    assert len(imports) > 30
+    assert not [pair for pair in imports if order.index(pair[1]) >= order.index(pair[0])]
+
+
 def raised(path):
     """Names of the exceptions that a Python file raises by itself; a bare ``raise`` has none."""
     for node in ast.walk(ast.parse(path.read_text())):
@@ -129,11 +140,26 @@ def test_what_computes_with_queries_leaves_errors_of_arguments_to_validation():
     assert told == {("torch.py", "RuntimeError")}
 
 
+def test_no_linear_algebra_below_the_adapters():
+    """NumPy's can hang in the child of a fork; matrices of strengths are too large to do without.
+
+    Mutants: a product with ``@`` in an estimate from a log; ``np.linalg.pinv`` there.
+    """
+    below = tuple(PYTHON[: PYTHON.index("reference")])
+    paths = [path for path in PACKAGE.rglob("*.py") if path.relative_to(PACKAGE).parts[0].removesuffix(".py") in below]
+    found = {
+        path.relative_to(PACKAGE).parts[0]
+        for path in paths
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(getattr(node, "op", None), ast.MatMult) or getattr(node, "attr", "") in ("linalg", "matmul")
+    }
+    assert found <= {"strengths"}
+
+
 def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
-    assert not [path.name for path in KERNELS.rglob("*.[ch]") if "#pragma omp" in path.read_text()]
-    assert [name for name, path in cython_files() if "plr_run_team(&" in path.read_text()] == ["_core/runtime/teams"]
-    assert not [name for name, path in cython_files() if "prange(" in path.read_text()]
+    assert [path.name for path in KERNELS.rglob("*.[ch]") if "#pragma omp" in path.read_text()] == ["team.h"]
+    assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/teams"]
 
 
 def test_no_typed_memoryviews():

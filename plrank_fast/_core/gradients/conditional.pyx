@@ -13,7 +13,6 @@ The estimator is unbiased for any rank weights and takes O(D K) per ranking, in 
 (``kernels/gradients/conditional.c``). The Hessian diagonal is the derivative of F A under the sum and comes with it.
 """
 
-from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, is_stopped, new_estimator
@@ -28,7 +27,9 @@ from plrank_fast._core.ranking.remaining cimport (
 from plrank_fast._core.runtime.layout cimport Layout, padded, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, Loop, number_of_ranges, run_loop, run_ranges
+from plrank_fast._core.runtime.teams cimport (
+    ITEMS_PER_RANGE, loop_of_team, number_of_ranges, parallel_loop, share_ranges,
+)
 from plrank_fast._core.runtime.threads cimport cancellation, cancellation_of
 
 cdef extern from "gradients/conditional.h" nogil:
@@ -182,7 +183,7 @@ cdef double sum_what_is_left(Estimate *estimate, Conditional *state, const int32
         # sum without subtracting: the weight left over may be a tiny part of the total
         for k in range(cutoff):
             state.weights[ranking[k]] = 0.0
-        run_ranges(sum_range, estimate, n_items, 0.3, estimate.n_threads)
+        share_ranges(sum_range, estimate, n_items, estimate.n_threads)
         for k in range(1, number_of_ranges(n_items)):
             left.weight += left[k].weight
             left.gain += left[k].gain
@@ -240,9 +241,9 @@ cdef void add_range(void *estimate_, intp_t i, int thread) noexcept nogil:
 cdef void add_ranking(Estimate *estimate, Conditional *state, const int32_t *ranking) noexcept nogil:
     """Add one ranking to gradient and Hessian, in one unit. Those of placed items are computed and added apart."""
     cdef intp_t cutoff = estimate.cutoff, n_items = estimate.n_items, n_ranges = number_of_ranges(n_items), k
-    cdef double heaviest = sum_what_is_left(estimate, state, ranking), ns = n_items * min(20.0, 0.1 * cutoff)
+    cdef double heaviest = sum_what_is_left(estimate, state, ranking)
     cdef bint with_hessian = estimate.hessian != NULL
-    cdef Loop loop
+    cdef parallel_loop team = loop_of_team(estimate.n_threads)
     kernels.placed(
         &state.ranking, state.placed_weights, state.placed_relevance, state.placed_gradient,
         state.placed_hessian if with_hessian else NULL)
@@ -254,11 +255,11 @@ cdef void add_ranking(Estimate *estimate, Conditional *state, const int32_t *ran
         state.by_series = (
             n_items >= FEWEST_INTERPOLATED and cutoff >= FEWEST_RANKS_INTERPOLATED and heaviest > 0.0
             and kernels.interpolate(&state.ranking, heaviest, with_hessian, &state.series))
-        if n_ranges == 1:
-            add_range(estimate, 0, 0)
+        if n_ranges == 1 or estimate.n_threads == 1:
+            for k in range(n_ranges):
+                add_range(estimate, k, 0)
         else:
-            loop = Loop(add_range, estimate, 0, n_ranges, 1, estimate.n_threads, <uintptr_t>add_range, ns, 0.0)
-            run_loop(&loop, estimate.n_threads)
+            team.run(&team, add_range, estimate, n_ranges)
     for k in range(cutoff):
         estimate.gradient[ranking[k]] = state.placed_gradient[k]
         if with_hessian:

@@ -31,9 +31,9 @@ cdef struct Estimate:
     const double *scores
     const double *relevance
     const double *rank_weights
-    Weights weights              # those of the items
+    Weights weights              # of the items
     # rankings of the query
-    Draw draw                    # its number of samples is also that of given rankings
+    Draw draw                    # its number of samples also counts given rankings
     const int32_t *given         # (n_samples, length) rankings, or NULL: they are drawn
     intp_t length
     const Noise *noise
@@ -48,7 +48,7 @@ cdef struct Estimate:
     bint in_totals               # whether any have been moved
     int n_threads                # as many may share a pass over the items
     bint observing               # whether this pass over the rankings is the first of two
-    intp_t denominator           # that of the mean; 1 once the estimator itself has divided by it
+    intp_t denominator           # of the mean; 1 once the estimator itself has divided by it
     void *state                  # the estimator's own, laid out and not yet initialised before ``begin``
     # set by ``begin``
     bint in_groups               # whether ``accumulate_group`` replaces ``accumulate``

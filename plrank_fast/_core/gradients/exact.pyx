@@ -33,7 +33,7 @@ from plrank_fast._core.runtime.magnitudes cimport PLR_DOUBLES, PLR_FLOATS, PLR_K
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.teams cimport loop_of_threads, parallel_loop
+from plrank_fast._core.runtime.teams cimport loop_of_team, parallel_loop, run_in_team
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, raise_if_stopped, signal_came
 
 cdef extern from "gradients/exact/exact.h" nogil:
@@ -75,6 +75,8 @@ while kernels.noise(len(NOISES)) != NULL:
 # much. Only the length of a round and the number of threads depend on it.
 cdef double NS_PER_ITEM = 40.0
 cdef double NS_PER_ITEM_AND_RANK = 4.0
+cdef double TIMES_PRODUCT = 16.0   # as long: five polynomials of each item, at twice the nodes
+cdef double TIMES_SLOW = 3.0       # readers who stop, normal noise
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -87,7 +89,7 @@ cdef exact_query new_query(intp_t cutoff) noexcept nogil:
     memset(&query, 0, sizeof(query))
     query.K = cutoff
     query.inverse_sigma = 1.0
-    query.loop = loop_of_threads(1)
+    query.loop = loop_of_team(1)
     return query
 
 
@@ -201,16 +203,27 @@ cdef void solve_in_batch(const void *call_, intp_t q, char *workspace) noexcept 
     solve_query(call, q, call.query, workspace)
 
 
+cdef struct LongQuery:
+    const ExactCall *call
+    intp_t index
+    exact_query query
+    char *workspace
+
+
+cdef void solve_in_team(void *long_query_) noexcept nogil:
+    cdef const LongQuery *long_query = <const LongQuery *>long_query_
+    solve_query(long_query.call, long_query.index, long_query.query, long_query.workspace)
+
+
 cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """Solve a query whose nodes and items the threads share; the calling thread checks for interrupts meanwhile."""
     cdef const ExactCall *call = <const ExactCall *>call_
-    cdef exact_query query = call.query
     cdef Workspaces workspace = Workspaces(
         1, bytes_of_call(call, query_at(&call.queries, q).n_items, n_threads))
-    query.cancellation.interrupted = signal_came
-    query.loop = loop_of_threads(n_threads)
-    with nogil:
-        solve_query(call, q, query, workspace.of_thread(0))
+    cdef LongQuery long_query = LongQuery(call, q, call.query, workspace.of_thread(0))
+    long_query.query.cancellation.interrupted = signal_came
+    long_query.query.loop = loop_of_team(n_threads)
+    run_in_team(solve_in_team, &long_query, n_threads)
     return raise_if_stopped()
 
 
@@ -228,6 +241,10 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
     batch.long_query = solve_long_query
     batch.workspace = bytes_of_call(call, checked.longest, 1)
     batch.ns_per_item = NS_PER_ITEM + ns_per_rank * min(call.query.K, checked.longest)
+    if call.query.direction != NULL:
+        batch.ns_per_item *= TIMES_PRODUCT
+    elif call.query.stop != NULL or call.query.law != 0:
+        batch.ns_per_item *= TIMES_SLOW
     run_batch(&batch, n_threads)
     for q in range(checked.n_queries):
         if call.missed[q] > 0.0:
@@ -292,6 +309,8 @@ def expectations(
         scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets, n_threads)
     cdef intp_t n_results = checked.n_items
     cdef bint with_hessian = checked_flag(hessian, "hessian")
+    if gradient and not exposure and direction is None:
+        checked.warn_if_all_alike()
     if stop is not None:
         stop = validation.chances_to_stop(stop, checked.n_items)
     rtol = checked_tolerance(rtol)
@@ -356,6 +375,8 @@ def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient,
     cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, "relevance", True)
     cdef bint with_gradient = checked_flag(gradient, "gradient")
     cdef double of_empty = checked_real(empty, "empty", or_nan=True)
+    if with_gradient:
+        checked.warn_if_all_alike()
     rtol = checked_tolerance(rtol)
     call.query = new_query(checked_cutoff(cutoff, checked.longest))
     call.query.average_precision = True

@@ -10,7 +10,7 @@ q_j = w_d / S_j, for an item at rank r (r = K, and PR_{r+1} = 0, if it is not pl
 
 All sums over j are w_d or w_d^2 times prefix sums that all items share, so placed items cost O(K) per ranking and
 unplaced ones O(D) per ranking, one multiplication each (the gradient alone takes O(D) per query). The estimator is
-unbiased, as enumeration shows; its variance is far above that of the conditional estimator.
+unbiased, as enumeration shows; its variance is far above the conditional estimator's.
 """
 
 from libc.string cimport memset

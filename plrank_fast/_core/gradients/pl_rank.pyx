@@ -132,7 +132,9 @@ cdef void accumulate_pl_rank_2(
 # - There are separate sums for each ``first_unplaced``, the highest-scored item left over. No item that scores above it
 #   is unplaced, and for all others w_d / S_K <= 1.
 # - If the share nevertheless exceeds the item's own terms by far (a light item placed long before heavy ones), the
-#   ranking is added to all items at once, in O(D). Policies hardly ever draw such a ranking.
+#   ranking is added to all items at once, in O(D). Policies hardly ever draw such a ranking. Where ranks have units of
+#   their own, the share that is added is not quite the one that is subtracted: its weight errs as much as its
+#   exponent, in proportion to the distance of two scores. By so much must it be smaller.
 
 cdef double LARGEST_SHARE = 256.0  # times an item's own terms; costs two digits of the sixteen
 
@@ -194,6 +196,8 @@ cdef void accumulate_pl_rank_3(
             if remaining.position[d] > unplaced:
                 weight = weight_in_unit(remaining, d, unplaced)
                 shared = weight * (fabs(estimate.relevance[d] * direct) + fabs(risk))
+                if remaining.wide:
+                    shared *= 1.0 + estimate.scores[remaining.leading[unplaced]] - estimate.scores[d]
                 unbalanced |= shared > LARGEST_SHARE * state.own_terms[k]
         if unbalanced:
             add_to_unplaced(estimate, state, ranking, direct, risk)

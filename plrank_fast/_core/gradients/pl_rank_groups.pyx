@@ -1,24 +1,31 @@
-"""PL-Rank-3 over groups of sixteen rankings, and one by one where the kernel leaves a ranking out.
+"""PL-Rank-3 over groups of sixteen rankings, or one by one where scores are wide.
 
 The kernel (``kernels/gradients/pl_rank_groups.c``) takes several rankings at once, one in each SIMD lane: at D = 120 it
 is 7 times faster than the estimator of ``pl_rank`` with K = 10 and 30 times with K = 100. Its sums cancel for items
-much heavier than the weight left at rank K. Rankings for which it would miss a tolerance of 1e-12 take a pass of
-O(D + K); in long lists they are left to that estimator, and so are scores that span more than a double and rankings of
-more than ``GROUP_RANKS`` ranks.
+much heavier than the weight left at rank K, and rankings for which they would miss a tolerance of 1e-12 take a pass of
+O(D + K). Where such passes take too long, or weights leave the range that they need, the weights must prove that no
+ranking misses it. If they do not, ``pl_rank`` estimates the whole query, as it does scores that span more than a double
+and rankings of more than ``GROUP_RANKS`` ranks.
 """
 
-from libc.math cimport sqrt
+import numpy as np
+
+from libc.math cimport INFINITY, fabs, ldexp, sqrt
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
     accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, lay_out_pl_rank,
 )
+from plrank_fast._core.ranking.weights cimport (
+    Weights, sort_weights, weigh, weight_octaves, weights_workspace,
+)
+from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
-from plrank_fast._core.runtime.magnitudes cimport PLR_NEGATIVE, any_negative, found_by_threads
-from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t, uint32_t
+from plrank_fast._core.runtime.magnitudes cimport PLR_NEGATIVE, any_negative, found_by_team
+from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.teams cimport run_ranges
+from plrank_fast._core.runtime.teams cimport share_ranges
 from plrank_fast._core.sampling.samplers cimport GROUP_RANKS, GROUP_SIZE
 
 cdef extern from "gradients/pl_rank_groups.h" nogil:
@@ -31,10 +38,10 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         double *gradient
         double *odd
         double total_weight
-        bint is_signed
         double limit
-        bint marks_pay
+        bint may_be_peaked
         bint is_peaked
+        bint is_signed
         double[GROUP_SIZE] total_risk
         double[GROUP_SIZE] total_direct
         double risk
@@ -43,7 +50,7 @@ cdef extern from "gradients/pl_rank_groups.h" nogil:
         int8_t *unplaced
         double *states
     ctypedef struct pl_rank_groups_kernels:
-        uint32_t (*add_group)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
+        void (*add_group)(pl_rank_groups *groups, const int32_t *columns, size_t n_lanes) noexcept nogil
         void (*add_common_part)(const pl_rank_groups *groups, size_t start, size_t stop) noexcept nogil
     const pl_rank_groups_kernels *pl_rank_groups_kernels_at(int level)
     const int PLR_MOST_SAMPLES, PLR_STATE, PLR_ODD_ITEMS
@@ -56,9 +63,7 @@ cdef struct PLRankGroups:
     pl_rank_groups sums
     intp_t flush_after           # rankings after which the part common to all items is added to the gradient
     intp_t since_flush
-    void *plain                  # state of the plain estimator,
-    bint plain_began             # it begins with the first ranking that the kernel leaves out
-    int32_t *ranking             # (cutoff,) such a ranking
+    void *plain                  # state of the plain estimator, which replaces this one in queries that it serves
 
 # A pass forward takes 0.3 ns for each item of a ranking, the plain estimator 20 for each rank.
 cdef intp_t ITEMS_PER_RANK = 100
@@ -75,6 +80,59 @@ cdef inline double largest_amplification(double n_rankings) noexcept nogil:
     return min(3e3, min(1e4 / sqrt(n_rankings), 1e5 / n_rankings))
 
 
+cdef double worst_amplification(
+    const Weights *weights, const weight_octaves *octaves, const double *rank_weights, intp_t cutoff
+) noexcept nogil:
+    """Return a bound on the amplification in any ranking; infinity if one may leave a thousandth of the weight. O(K).
+
+    S_k is at least what the k - 1 heaviest items leave. PR_k falls with k, so RI_K <= PR_1 sum of 1 / S_k, and
+    DR_K = sum of theta_k / S_k. Without ``octaves`` all items count as the heaviest one, of weight 1; with them, those
+    of an octave as its upper end, but together as no more than its mass.
+    """
+    cdef double total = weights.total, placed = 0.0, risk = 0.0, direct = 0.0
+    cdef double heavier = 0.0, taken = 0.0, heaviest = 1.0, mass = INFINITY if octaves == NULL else octaves.mass[0]
+    cdef size_t octave = 0
+    cdef intp_t k
+    for k in range(cutoff):
+        if not total - placed >= 1e-3 * total:
+            return INFINITY
+        risk += total / (total - placed)
+        direct += fabs(rank_weights[k]) * total / (total - placed)
+        while octaves != NULL and taken >= octaves.count[octave] and octave + 1 < octaves.n:
+            heavier += mass
+            taken = 0.0
+            octave += 1
+            mass = octaves.mass[octave]
+            heaviest = ldexp(1.0, 1 - <int>octave)
+        taken += 1.0
+        placed = heavier + min(taken * heaviest, mass)
+    if not total - placed >= 1e-3 * total or not direct <= 1e4 * fabs(rank_weights[0]):
+        return INFINITY
+    return max(risk, direct / fabs(rank_weights[0])) if direct > 0.0 else risk
+
+
+cdef intp_t rankings_per_flush(double amplification, intp_t n_rankings, intp_t at_best) noexcept nogil:
+    """Return the rankings, at most ``at_best``, in whose sums rounding may be amplified so much; 0 if they are too few.
+    """
+    cdef intp_t most
+    if amplification <= largest_amplification(min(n_rankings, at_best)):
+        return at_best
+    most = <intp_t>min(1e8 / (amplification * amplification), 1e5 / amplification) // FLUSH_AFTER * FLUSH_AFTER
+    return min(most, at_best)
+
+
+cdef intp_t flush_without_checks(Estimate *estimate, intp_t at_best) noexcept nogil:
+    """Return how often to flush if no ranking needs a check; 0 if one may. O(K), and O(D) for few heavy items."""
+    cdef const Weights *weights = &estimate.weights
+    cdef intp_t cutoff = estimate.cutoff, n_rankings = estimate.draw.n_samples, flush_after
+    flush_after = rankings_per_flush(
+        worst_amplification(weights, NULL, estimate.rank_weights, cutoff), n_rankings, at_best)
+    if flush_after < at_best:
+        flush_after = rankings_per_flush(
+            worst_amplification(weights, sort_weights(weights), estimate.rank_weights, cutoff), n_rankings, at_best)
+    return flush_after
+
+
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
@@ -84,7 +142,6 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>take_state(layout, sizeof(PLRankGroups), &measured)
     cdef size_t ranks = min(min(cutoff, n_items), <intp_t>GROUP_RANKS)
     cdef Layout plain
-    state.ranking = <int32_t *>take(layout, ranks * sizeof(int32_t))
     state.sums.states = <double *>take(layout, ranks * PLR_STATE * PLR_MOST_SAMPLES * sizeof(double))
     state.sums.odd = <double *>take(layout, min(n_items, <intp_t>PLR_ODD_ITEMS) * sizeof(double))
     state.sums.unplaced = <int8_t *>take(
@@ -100,12 +157,16 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     estimate.in_groups = estimate.weights.representable and cutoff <= GROUP_RANKS
+    if estimate.in_groups:
+        state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
+        state.sums.may_be_peaked = n_items // ITEMS_PER_RANK <= cutoff and estimate.weights.spread <= LARGEST_SPREAD
+        if not state.sums.may_be_peaked:
+            state.flush_after = flush_without_checks(estimate, state.flush_after)
+            estimate.in_groups = state.flush_after > 0
     if not estimate.in_groups:
         estimate.state = state.plain
         begin_pl_rank(estimate)
         return
-    state.plain_began = False
-    state.flush_after = max(FLUSH_AFTER, 4 * n_items // cutoff // FLUSH_AFTER * FLUSH_AFTER)
     state.sums.rank_weights = estimate.rank_weights
     state.sums.relevance = estimate.relevance
     state.sums.weights = estimate.weights.relative
@@ -113,10 +174,10 @@ cdef void begin(Estimate *estimate) noexcept nogil:
     state.sums.cutoff = cutoff
     state.sums.total_weight = estimate.weights.total
     state.sums.gradient = estimate.gradient
-    state.sums.is_signed = any_negative(estimate.rank_weights, cutoff) or (
-        found_by_threads(estimate.relevance, n_items, estimate.n_threads) & PLR_NEGATIVE != 0)
+    state.sums.is_signed = state.sums.may_be_peaked and (
+        any_negative(estimate.rank_weights, cutoff)
+        or found_by_team(estimate.relevance, n_items, estimate.n_threads) & PLR_NEGATIVE != 0)
     state.sums.limit = largest_amplification(min(estimate.draw.n_samples, state.flush_after)) / estimate.weights.total
-    state.sums.marks_pay = n_items // ITEMS_PER_RANK <= cutoff and estimate.weights.spread <= LARGEST_SPREAD
     if n_items <= PLR_ODD_ITEMS:
         memset(state.sums.odd, 0, n_items * sizeof(double))
     clear_totals(state)
@@ -146,32 +207,13 @@ cdef void flush(PLRankGroups *state, intp_t denominator, int n_threads) noexcept
     state.sums.direct = sum_of_lanes(state.sums.total_direct)
     state.sums.risk = sum_of_lanes(state.sums.total_risk)
     state.sums.denominator = denominator
-    run_ranges(flush_range, &state.sums, state.sums.n_items, 1.0, n_threads)
+    share_ranges(flush_range, &state.sums, state.sums.n_items, n_threads)
     clear_totals(state)
-
-
-cdef void accumulate_left_out(
-    Estimate *estimate, PLRankGroups *state, const int32_t *columns, uint32_t left_out
-) noexcept nogil:
-    """Pass rankings of a group, the bits of ``left_out``, to the plain estimator."""
-    cdef intp_t i, k
-    estimate.state = state.plain
-    if not state.plain_began:
-        begin_pl_rank(estimate)
-        state.plain_began = True
-    for i in range(GROUP_SIZE):
-        if left_out >> i & 1:
-            for k in range(estimate.cutoff):
-                state.ranking[k] = columns[k * GROUP_SIZE + i]
-            accumulate_pl_rank_3(estimate, state.ranking, 1, estimate.cutoff)
-    estimate.state = state
 
 
 cdef void accumulate_group(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil:
     cdef PLRankGroups *state = <PLRankGroups *>estimate.state
-    cdef uint32_t left_out = kernels.add_group(&state.sums, columns, n_rankings)
-    if left_out != 0:
-        accumulate_left_out(estimate, state, columns, left_out)
+    kernels.add_group(&state.sums, columns, n_rankings)
     state.since_flush += n_rankings
     if state.since_flush >= state.flush_after:
         flush(state, 1, estimate.n_threads)
@@ -182,10 +224,6 @@ cdef void hand_out(Estimate *estimate) noexcept nogil:
     if not estimate.in_groups:
         hand_out_pl_rank_3(estimate)
         return
-    if state.plain_began:
-        estimate.state = state.plain
-        hand_out_pl_rank_3(estimate)
-        estimate.state = state
     flush(state, estimate.denominator, estimate.n_threads)
     estimate.denominator = 1  # saves a pass over a long list
 
@@ -194,3 +232,18 @@ cdef Estimator pl_rank_3_in_groups() noexcept nogil:
     cdef Estimator estimator = new_estimator(lay_out, begin, accumulate_pl_rank_3, hand_out, 0.0, 5.0, 0.0)
     estimator.accumulate_group = accumulate_group
     return estimator
+
+
+# ---------------------------------------------------------------------------------------------------------------------
+# For tests
+# ---------------------------------------------------------------------------------------------------------------------
+
+def amplification(scores, rank_weights):
+    """Return the bounds on the amplification in rankings of a query, without and with octaves of its weights."""
+    cdef Weights weights
+    cdef const double *theta = <const double *>data_of(rank_weights)
+    memory = np.empty(weights_workspace(scores.size) // 8)
+    weigh(&weights, <const double *>data_of(scores), scores.size, <char *>data_of(memory))
+    return (
+        worst_amplification(&weights, NULL, theta, rank_weights.size),
+        worst_amplification(&weights, sort_weights(&weights), theta, rank_weights.size))

@@ -22,7 +22,7 @@ from plrank_fast._core.gradients.policy_gradient cimport (
 from plrank_fast._core.gradients.stochastic_rank cimport NOISES, stochastic_rank_estimator
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
-from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
+from plrank_fast._core.ranking.weights cimport weigh, weigh_by_team, weights_workspace
 from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
     CheckedBatch,
@@ -42,7 +42,7 @@ from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
-from plrank_fast._core.runtime.teams cimport run_ranges
+from plrank_fast._core.runtime.teams cimport run_in_team, share_ranges
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, cancellation_of, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
@@ -158,9 +158,9 @@ cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *
     estimate.in_groups = False
     estimate.in_totals = False
     estimate.until_moved = rankings_per_total(estimate.n_items)
-    run_ranges(clear, estimate.gradient, n, 0.1, estimate.n_threads)
+    share_ranges(clear, estimate.gradient, n, estimate.n_threads)
     if estimate.hessian != NULL:
-        run_ranges(clear, estimate.hessian, n, 0.1, estimate.n_threads)
+        share_ranges(clear, estimate.hessian, n, estimate.n_threads)
     if estimator.lay_out != NULL:
         estimator.lay_out(&layout, estimate.n_items, estimate.cutoff)
     estimate.state = layout.state
@@ -322,6 +322,25 @@ cdef struct LongQuery:
     const Estimator *estimator
     Estimate estimate
     int32_t *columns
+    char *workspace
+    const int32_t *rankings      # the next ones
+    intp_t n_rankings, stride
+
+
+cdef void begin_in_team(void *query_) noexcept nogil:
+    cdef LongQuery *query = <LongQuery *>query_
+    begin_estimate(query.estimator, &query.estimate, query.workspace)
+
+
+cdef void accumulate_in_team(void *query_) noexcept nogil:
+    cdef LongQuery *query = <LongQuery *>query_
+    accumulate_rows(
+        query.estimator, &query.estimate, query.rankings, query.n_rankings, query.stride, query.columns)
+
+
+cdef void finish_in_team(void *query_) noexcept nogil:
+    cdef LongQuery *query = <LongQuery *>query_
+    finish(query.estimator, &query.estimate)
 
 
 cdef int accumulate_long(void *query_, int passed, const int32_t *rankings, intp_t n_rankings) except -1:
@@ -329,17 +348,16 @@ cdef int accumulate_long(void *query_, int passed, const int32_t *rankings, intp
     cdef LongQuery *query = <LongQuery *>query_
     cdef const Estimator *estimator = query.estimator
     cdef Estimate *estimate = &query.estimate
-    cdef intp_t cutoff = estimate.cutoff, stride = cutoff if estimate.given == NULL else estimate.length, i
+    cdef intp_t cutoff = estimate.cutoff, i
     cdef double ns_per_ranking = ns_per_sample(estimator, estimate.n_items, cutoff) + NS_PER_RANK_READ * cutoff
     cdef intp_t rankings_per_check = max(<intp_t>1, <intp_t>(ROUND_NS / ns_per_ranking))
     if estimate.in_groups:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
     estimate.observing = passed + 1 < passes_of(estimator)
+    query.stride = cutoff if estimate.given == NULL else estimate.length
     for i in range(0, n_rankings, rankings_per_check):
-        with nogil:
-            accumulate_rows(
-                estimator, estimate, rankings + i * stride, min(rankings_per_check, n_rankings - i), stride,
-                query.columns)
+        query.rankings, query.n_rankings = rankings + i * query.stride, min(rankings_per_check, n_rankings - i)
+        run_in_team(accumulate_in_team, query, estimate.n_threads)
         raise_if_stopped()
     return 0
 
@@ -347,7 +365,8 @@ cdef int accumulate_long(void *query_, int passed, const int32_t *rankings, intp
 cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except -1:
     """Estimate a query that outlasts a round: draw blocks in parallel, accumulate them in order, for the same bits."""
     cdef const Call *call = <const Call *>call_
-    cdef LongQuery query = LongQuery(&call.estimator, estimate_in(call, q), NULL)
+    cdef LongQuery query
+    query.estimator, query.estimate = &call.estimator, estimate_in(call, q)
     cdef Estimate *estimate = &query.estimate
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef size_t columns_bytes = group_bytes(n_items, cutoff)
@@ -357,19 +376,20 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     cdef int passed
     query.columns = <int32_t *>workspace
     estimate.n_threads = n_threads
-    workspace = weigh(&estimate.weights, estimate.scores, n_items, workspace + columns_bytes, n_threads)
+    query.workspace = weigh_by_team(
+        &estimate.weights, estimate.scores, n_items, workspace + columns_bytes, n_threads)
     if estimate.draw.n_samples >= rankings_per_total(n_items):
         totals = Workspaces(1, totals_bytes(n_items))
         estimate.totals = <Sum *>totals.of_thread(0)
     estimate.stop.interrupted = signal_came
-    begin_estimate(&call.estimator, estimate, workspace)
+    run_in_team(begin_in_team, &query, n_threads)
     if estimate.given == NULL:
         draw_long(
             &estimate.draw, &estimate.weights, n_threads, NULL, accumulate_long, &query, passes_of(&call.estimator))
     else:
         for passed in range(passes_of(&call.estimator)):
             accumulate_long(&query, passed, estimate.given, estimate.draw.n_samples)
-    finish(&call.estimator, estimate)
+    run_in_team(finish_in_team, &query, n_threads)
     return 0
 
 
@@ -481,6 +501,8 @@ def estimate(
     checked = checked_batch(
         scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets, n_threads)
     n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
+    if call.estimator.needs_relevance and not call.estimator.one_per_query:
+        checked.warn_if_all_alike()
     if call.estimator.accumulate_block != NULL:
         call.noise.kind = chosen(noise, "noise", NOISES)
         call.noise.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")

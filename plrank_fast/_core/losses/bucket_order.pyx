@@ -2,7 +2,7 @@
 
 The documents of one label form a bucket. Exponential arrival times are memoryless, so the log-likelihood is a sum over
 buckets, of the log-probability that all documents of the bucket precede all documents of lower labels. Each probability
-is an integral, which ``kernels/losses/tied_bucket.c`` evaluates; that of the lowest bucket is 1.
+is an integral, which ``kernels/losses/tied_bucket.c`` evaluates; for the lowest bucket it is 1.
 """
 
 from libc.math cimport exp, log

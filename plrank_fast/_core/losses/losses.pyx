@@ -221,6 +221,8 @@ def evaluate(
     if found & PLR_NOT_FINITE:
         validation.representable(values, "scores and labels")
         validation.representable(gradient, "scores and labels")
+    if gradient is not None and all_in_range(call.gradient, checked.n_items, 1.0, 0.0, 0.0):
+        checked.warn_if_all_alike("labels")
     if outputs is not None:
         return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
     return (values, gradient) if n_derivatives == 1 else (values, gradient, diagonal)

@@ -1,8 +1,8 @@
 """Keys of random streams, 128 bits for each call, made from the usual sources of randomness in half a microsecond.
 
-The keys equal those of ``validation.stream_key``. A generator gives two draws through NumPy's C interface, under its
-lock: the numbers that ``integers(0, 2**64, 2, dtype=uint64)`` returns for any bit generator. A seed gives two words of
-a ``SeedSequence``, whose algorithm NumPy guarantees not to change. Fresh entropy comes from the system.
+The keys are the same as from ``validation.stream_key``. A generator gives two draws through NumPy's C interface, under
+its lock: the numbers that ``integers(0, 2**64, 2, dtype=uint64)`` returns for any bit generator. A seed gives two words
+of a ``SeedSequence``, whose algorithm NumPy guarantees not to change. Fresh entropy comes from the system.
 """
 
 import os

@@ -38,7 +38,7 @@ cdef inline void swap(double *keys, int32_t *items, intp_t i, intp_t j) noexcept
 
 
 cdef inline intp_t partition(double *keys, int32_t *items, intp_t n, double pivot, bint or_equal) noexcept nogil:
-    """Move keys < or <= pivot to the front; return how many there are. Each step writes, so that none branches."""
+    """Move keys < or <= pivot to the front; return their number. Every step writes, so the loop is branch-free."""
     cdef intp_t i, stored = 0
     for i in range(n):
         swap(keys, items, i, stored)
@@ -173,8 +173,8 @@ cdef void sort_smallest(
 ) noexcept nogil:
     """Copy the pairs (keys[i], i) with the k smallest keys, in order; the copies have room for n. O(n + k log k).
 
-    ``pivot`` only saves time in calls on similar keys, the first of which passes NaN: it follows the k-th smallest key,
-    fast upwards and slowly downwards, so that few other keys are below it.
+    ``pivot`` is a hint carried between calls on similar keys; pass NaN first. It follows the k-th smallest key: it
+    rises at once and decays slowly, so that few other keys are below it.
     """
     cdef intp_t kept = 0
     if pivot[0] == pivot[0]:

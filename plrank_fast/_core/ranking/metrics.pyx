@@ -598,7 +598,7 @@ def dcg(
 ):
     """Return the DCG of each query, the NDCG or the ideal DCG, whose names are "dcg", "ndcg" and "ideal_dcg".
 
-    ``empty`` is the value of an empty query and, for NDCG, of one whose ideal is 0. The other arguments are those of
+    ``empty`` is the value of an empty query and, for NDCG, of one whose ideal is 0. The other arguments are as in
     the public functions.
     """
     cdef MetricCall call

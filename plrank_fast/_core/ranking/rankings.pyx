@@ -84,7 +84,7 @@ def checked(given, offsets, intp_t cutoff, bint prefixes, n_threads):
     The fault is ``(kind, (query, ranking, rank))``; its kind is 0 if there is none. With ``prefixes``, a ranking may
     end early, with -1 after its last item. O(D + N K).
     """
-    cdef Batch batch = new_batch(<const int64_t *>data_of(offsets), given.shape[0])
+    cdef Batch batch = new_batch(<const int64_t *>read_only(offsets), given.shape[0])
     cdef Call call
     rankings, faults = np.empty(given.shape, np.int32), np.zeros((given.shape[0] + 1, 3), np.int64)
     call.given, call.is_narrow, call.rankings = read_only(given), given.itemsize == 4, <int32_t *>data_of(rankings)

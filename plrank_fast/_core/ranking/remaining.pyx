@@ -1,13 +1,13 @@
 """The weight not yet placed before each rank of a ranking, exact at every gap of the scores.
 
 Every Plackett-Luce formula divides by S_k, the sum of exp(score) over the items not placed before rank k. Computed as
-"all minus placed" it cancels, and exp underflows at gaps over 745. This module subtracts nothing that could cancel, and
-no sum is small in its unit:
+"all minus placed" it cancels, and exp underflows at gaps over 745. The sums here avoid cancellation, and none is small
+in its unit:
 
 - The K + 1 items of highest score in a query are its *leading* items. A ranking places at most K items, so the
   highest-scored item that it leaves over is always a leading one.
 - The weight left over after rank K is the direct sum over the leading items left over, plus the total of the other
-  items minus those of them that were placed. If t others are placed, t + 1 leading items are left over, each at least
+  items minus the placed ones among them. If t others are placed, t + 1 leading items are left over, each at least
   as heavy as any of the placed others, so this difference cannot cancel against the sum.
 - Adding placed weights from the tail then gives S_K, ..., S_1.
 - If the scores span so much that squares of weights might leave a double's range, each rank has its own unit: the

@@ -33,3 +33,5 @@ cdef arrivals expected_arrivals(const weight_octaves *octaves, double wanted, do
 cdef size_t weights_workspace(intp_t n_items) noexcept nogil
 cdef char *weigh(
     Weights *weights, const double *scores, intp_t n_items, char *workspace, int n_threads=*) noexcept nogil
+cdef char *weigh_by_team(
+    Weights *weights, const double *scores, intp_t n_items, char *workspace, int n_threads) noexcept

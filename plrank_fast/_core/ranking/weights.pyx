@@ -5,7 +5,7 @@ from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, number_of_ranges, run_ranges
+from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, number_of_ranges, run_in_team, share_ranges
 
 import numpy as np
 
@@ -45,7 +45,7 @@ cdef const weight_octaves *sort_weights(const Weights *weights) noexcept nogil:
     cdef const weight_octaves *found
     cdef intp_t i
     cdef size_t octave
-    run_ranges(sort_range, <void *>weights, weights.n_items, 1.0, weights.n_threads)
+    share_ranges(sort_range, <void *>weights, weights.n_items, weights.n_threads)
     for i in range(1, number_of_ranges(weights.n_items)):
         found = &weights.of_ranges[i]
         for octave in range(octaves.n):
@@ -96,7 +96,7 @@ cdef char *weigh(
     weights.n_items, weights.scores, weights.n_threads = n_items, scores, n_threads
     weights.relative = <double *>workspace
     weights.of_ranges = <weight_octaves *>(workspace + aligned(n_items * sizeof(double)))
-    run_ranges(find_extremes, weights, n_items, 0.3, n_threads)
+    share_ranges(find_extremes, weights, n_items, n_threads)
     lowest, weights.highest = weights.of_ranges[0].mass[0], weights.of_ranges[0].mass[1]
     for i in range(1, n_ranges):
         lowest = min(lowest, weights.of_ranges[i].mass[0])
@@ -104,11 +104,33 @@ cdef char *weigh(
     weights.spread = weights.highest - lowest
     weights.representable = weights.spread <= PLR_LARGEST_SPREAD
     if weights.representable:
-        run_ranges(weigh_range, weights, n_items, 1.0, n_threads)
+        share_ranges(weigh_range, weights, n_items, n_threads)
         for i in range(n_ranges):
             add(&total, weights.of_ranges[i].mass[0])
         weights.total = value_of(&total)
     return workspace + weights_workspace(n_items)
+
+
+cdef struct Weighing:
+    Weights *weights
+    const double *scores
+    intp_t n_items
+    char *workspace
+    int n_threads
+
+
+cdef void weigh_in_team(void *weighing_) noexcept nogil:
+    cdef Weighing *query = <Weighing *>weighing_
+    query.workspace = weigh(query.weights, query.scores, query.n_items, query.workspace, query.n_threads)
+
+
+cdef char *weigh_by_team(
+    Weights *weights, const double *scores, intp_t n_items, char *workspace, int n_threads
+) noexcept:
+    """Compute the weights of a query that threads share. The caller holds the GIL, which this releases."""
+    cdef Weighing query = Weighing(weights, scores, n_items, workspace, n_threads)
+    run_in_team(weigh_in_team, &query, n_threads)
+    return query.workspace
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -39,6 +39,7 @@ cdef class CheckedBatch:
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads) except -1
     cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1
     cdef bint measure(self) noexcept
+    cdef int warn_if_all_alike(self, str name=*) except -1
     cdef double *result(self, intp_t n_values) except NULL
     cdef object delivered(self, intp_t n_values, object out)
     cdef object offsets_array(self)

@@ -25,6 +25,7 @@ from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
     copy_each_within_limits, each_within, found_by_threads, found_in, found_while_copying, plr_add_flags,
 )
+from plrank_fast._core.runtime.queries cimport Queries, all_alike
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
@@ -226,6 +227,13 @@ def found_among(array, n_threads):
     return found_by_threads(values, n, threads_of_pass(n_threads, n))
 
 
+def are_all_alike(relevance, offsets):
+    """Return whether no query has documents of different relevance; the arrays are of float64 and int64, contiguous."""
+    cdef Queries queries
+    queries.relevance, queries.offsets = <const double *>data_of(relevance), <const int64_t *>data_of(offsets)
+    return bool(all_alike(&queries, offsets.size - 1))
+
+
 cdef struct Results:
     double *to
     const double *values
@@ -333,6 +341,12 @@ cdef class CheckedBatch:
         self.longest = longest
         self.queries.n_ranks = min(self.queries.n_ranks, self.longest)
         return longest <= <uint64_t>self.n_items and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
+
+    cdef int warn_if_all_alike(self, str name="relevance") except -1:
+        """Warn of a batch whose gradient is 0 whatever the scores; a single query may have nothing relevant."""
+        if self.n_queries > 1 and self.n_items > 0 and all_alike(&self.queries, self.n_queries):
+            validation.nothing_to_learn_in_call(name)
+        return 0
 
     cdef double *result(self, intp_t n_values) except NULL:
         """Return the memory of a new array for the result of a call.

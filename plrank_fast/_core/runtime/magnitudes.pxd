@@ -18,7 +18,8 @@ cdef extern from "runtime/magnitudes.h" nogil:
     const double PLR_SMALLEST_TOLERANCE
 
 cdef int found_in(const double *values, size_t n) noexcept nogil
-cdef int found_by_threads(const double *values, size_t n, int n_threads) noexcept nogil
+cdef int found_by_threads(const double *values, size_t n, int n_threads) noexcept
+cdef int found_by_team(const double *values, size_t n, int n_threads) noexcept nogil
 cdef int found_while_copying(double *to, const void *values, int kind, size_t n) noexcept nogil
 cdef bint each_within(int found) noexcept nogil
 

@@ -7,7 +7,7 @@ Values are within the limits if they are finite and all of them are 0, or the la
 from plrank_fast._core.runtime.buffers cimport doubles_of
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.teams cimport run_ranges
+from plrank_fast._core.runtime.teams cimport run_ranges, share_ranges
 
 cdef extern from "runtime/magnitudes.h" nogil:
     int PLR_TOO_SMALL, PLR_LARGE_ENOUGH
@@ -42,10 +42,17 @@ cdef void look_at_values(void *looked_, intp_t start, intp_t stop) noexcept nogi
     plr_add_flags(&looked.found, found_in(looked.values + start, stop - start))
 
 
-cdef int found_by_threads(const double *values, size_t n, int n_threads) noexcept nogil:
+cdef int found_by_threads(const double *values, size_t n, int n_threads) noexcept:
     """Return the same flags in one pass, which threads share."""
     cdef Values looked = Values(values, 0)
     run_ranges(look_at_values, &looked, n, 0.5, n_threads)
+    return looked.found
+
+
+cdef int found_by_team(const double *values, size_t n, int n_threads) noexcept nogil:
+    """Return the same flags within a query."""
+    cdef Values looked = Values(values, 0)
+    share_ranges(look_at_values, &looked, n, n_threads)
     return looked.found
 
 

@@ -26,7 +26,8 @@ from libc.math cimport INFINITY, log2, sqrt
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
-    PLR_OCTAVES, Weights, arrivals, effective_items, expected_arrivals, sort_weights, weigh, weights_workspace,
+    PLR_OCTAVES, Weights, arrivals, effective_items, expected_arrivals, sort_weights, weigh, weigh_by_team,
+    weights_workspace,
 )
 from plrank_fast._core.runtime.arguments cimport (
     LARGEST_PLAIN_COUNT,
@@ -44,7 +45,7 @@ from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.runtime.teams cimport loop_of_threads
+from plrank_fast._core.runtime.teams cimport loop_of_team, run_in_team
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
 
@@ -314,7 +315,7 @@ cdef void plan_sampler(Sampler *sampler, const Draw *draw, const Weights *weight
     sampler.query.cutoff = cutoff
     sampler.query.weights = weights.relative
     sampler.query.total = weights.total
-    sampler.query.loop = loop_of_threads(weights.n_threads)
+    sampler.query.loop = loop_of_team(weights.n_threads)
     sampler.method = choose_sampler(sampler, draw, weights)
     if sampler.method == THRESHOLD:
         sampler.query.deadline = expected_arrivals(sampler.octaves, plr_mean_candidates(cutoff), 1e30).time
@@ -417,16 +418,33 @@ cdef struct Round:
     int32_t *rankings            # OUT, rows from the first block on
 
 
+cdef struct Preparing:
+    const Draw *draw
+    const Weights *weights
+    ThreadSampler *own           # NULL: only choose a sampler
+    Sampler chosen
+
+
+cdef void prepare_in_team(void *preparing_) noexcept nogil:
+    cdef Preparing *preparing = <Preparing *>preparing_
+    cdef ThreadSampler *own = preparing.own
+    if own == NULL:
+        plan_sampler(&preparing.chosen, preparing.draw, preparing.weights)
+    else:
+        begin_sampler(&own.sampler, preparing.weights, &own.stop, <char *>own + aligned(sizeof(ThreadSampler)))
+
+
 cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights):
     """Return the workspace with the sampler of the calling thread."""
-    cdef Sampler planned
-    plan_sampler(&planned, draw, weights)
+    cdef Preparing preparing
+    preparing.draw, preparing.weights, preparing.own = draw, weights, NULL
+    run_in_team(prepare_in_team, &preparing, weights.n_threads)
     cdef Workspaces workspace = Workspaces(
-        1, aligned(sizeof(ThreadSampler)) + workspace_of(planned.method, weights.n_items, draw.cutoff))
-    cdef ThreadSampler *own = <ThreadSampler *>workspace.of_thread(0)
-    own.sampler = planned
-    own.stop = cancellation_of(0, NULL)
-    begin_sampler(&own.sampler, weights, &own.stop, workspace.of_thread(0) + aligned(sizeof(ThreadSampler)))
+        1, aligned(sizeof(ThreadSampler)) + workspace_of(preparing.chosen.method, weights.n_items, draw.cutoff))
+    preparing.own = <ThreadSampler *>workspace.of_thread(0)
+    preparing.own.sampler = preparing.chosen
+    preparing.own.stop = cancellation_of(0, NULL)
+    run_in_team(prepare_in_team, &preparing, weights.n_threads)
     return workspace
 
 
@@ -554,7 +572,7 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
     cdef Workspaces shared = Workspaces(1, weights_workspace(query.n_items))
     cdef Weights weights
     pad_rankings(rankings_of(call, q), draw.n_samples, draw.cutoff, query.n_items)
-    weigh(&weights, query.scores, query.n_items, shared.of_thread(0), n_threads)
+    weigh_by_team(&weights, query.scores, query.n_items, shared.of_thread(0), n_threads)
     return draw_long(&draw, &weights, n_threads, rankings_of(call, q), NULL, NULL, 1)
 
 
@@ -630,21 +648,34 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef struct Table:
+    char *memory
+    const group_query *query
+
+
+cdef void prepare_table(void *table_) noexcept nogil:
+    cdef Table *table = <Table *>table_
+    guide.sampler.prepare(table.memory, table.query)
+
+
 def items_of_words(scores, words, int n_threads=1):
     """Return the items that a guide table, which threads prepare together, draws for random words."""
     cdef Weights weights
     cdef group_query query
     cdef intp_t n_items = scores.size
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + guide.sampler.size(n_items, 1))
-    cdef char *table = weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0), n_threads)
+    cdef Table table
+    table.memory = weigh_by_team(
+        &weights, <const double *>data_of(scores), n_items, memory.of_thread(0), n_threads)
     query.n_items = n_items
     query.cutoff = 1
     query.weights = weights.relative
     query.total = weights.total
-    query.loop = loop_of_threads(n_threads)
-    guide.sampler.prepare(table, &query)
+    query.loop = loop_of_team(n_threads)
+    table.query = &query
+    run_in_team(prepare_table, &table, n_threads)
     items = np.empty(words.size, dtype=np.int32)
-    guide.look_up(table, <const uint64_t *>data_of(words), words.size, <int32_t *>data_of(items))
+    guide.look_up(table.memory, <const uint64_t *>data_of(words), words.size, <int32_t *>data_of(items))
     return items
 
 
