@@ -2,3 +2,9 @@
 
 from plrank_fast.strengths.fit import fit_strengths as fit_strengths
 from plrank_fast.strengths.fitted import FittedStrengths as FittedStrengths
+
+__all__ = ["FittedStrengths", "fit_strengths"]
+
+
+def __dir__() -> list[str]:
+    return __all__

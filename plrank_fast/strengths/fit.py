@@ -9,18 +9,19 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
-from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.fitted import FittedStrengths
-from plrank_fast.strengths.observed import Observed, merged, read
+from plrank_fast.strengths.information import inverse_of_positive, require_memory
+from plrank_fast.strengths.likelihood import Likelihood
+from plrank_fast.strengths.observed import REST, Observed, number_of, read
 from plrank_fast.validation import FloatArray
 
-STEP = 1e-3  # gradients are differenced over it
 MOST_STEPS = 1000
-NEAR, CONVERGED = 1e-6, 1e-10  # squares of the length of a step in standard errors
-MOST_NEWTON_STEPS = 60
 STANDS = 5e-7  # the largest difference of strengths in a last step; the information changes by as much of itself
-LONGEST_STEP = 2.0  # strengths may differ by it in one of Newton's steps
-LEAST_CURVATURE = 1e-10  # smallest eigenvalue of the information, scaled to a diagonal of ones
+NEAR = 1e-6  # square of the length of a step in standard errors
+LEAST_GAIN = 0.25  # of a step, relative to what its slope promises
+ROUNDING = 1e-12  # of a sum of log-probabilities, relative to it
+MOST_INFLATION = 1e10  # of a variance by the other parameters, over what it would be if they were known
+MOST_AT_ONCE = 1_500  # equations that one call of NumPy solves
 MOST_ITEMS = 5_000  # their covariance takes 200 MB, and its inverse seconds
 
 
@@ -36,6 +37,7 @@ def fit_strengths(
     prior: ArrayLike | None = None,
     reference: Hashable | None = None,
     unranked: validation.Unranked = "absent",
+    ties: validation.Ties = "unknown",
     n_threads: int | None = None,
 ) -> FittedStrengths:
     """Fit strengths of items to rankings of some or all of them, in which items may be tied.
@@ -44,7 +46,8 @@ def fit_strengths(
     ----------
     rankings : list of lists, array of shape (n_rankings, length), or array_like of shape (n_entries,)
         Items of each ranking, best first, as names or as numbers from 0; in a list, a set holds tied items. A row of an
-        array may end early, with -1 (as ``sample_rankings`` pads) or None. With ``buckets`` and ``offsets``: the items
+        array may end early, with -1 (as ``sample_rankings`` pads), None or another missing value, or "" in an array of
+        texts. With ``buckets`` and ``offsets``: the items
         that each ranking compares, all rankings one after another.
     buckets : array_like of int, shape (n_entries,), optional
         Place of each item in its ranking, up to 2**53 in magnitude. Items of a smaller number come first, and the order
@@ -69,8 +72,12 @@ def fit_strengths(
     unranked : {"absent", "last"}
         Whether an item that a ranking leaves out was not compared, or comes after the others, as in a ranking of the
         best K.
+    ties : {"unknown", "davidson"}
+        The order of tied items is unknown, or a tie is a result with a probability of its own, as in Davidson's model
+        of battles and in R's PlackettLuce for sets of any size.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -81,22 +88,41 @@ def fit_strengths(
     Raises
     ------
     ValueError
-        If the rankings do not connect the items, so that the most likely strengths are infinite, and ``ridge`` is 0, or
-        if they, the features and the ridge determine strengths too weakly to compute them.
+        If the rankings do not connect the items, so that the most likely strengths are infinite, and ``ridge`` is 0; if
+        battles do not determine the weight of a draw; or if rankings, features and ridge determine strengths too weakly
+        to compute them.
+    MemoryError
+        If eight matrices of n_items^2 do not find room.
+
+    Warns
+    -----
+    UserWarning
+        If rankings tie all of their items.
 
     Notes
     -----
-    The sum of ``bucket_log_prob`` over the rankings is concave, with and without ties. Equal rankings are merged. BFGS
-    starts with the exact Hessian, and Newton's method ends where its step moves no two strengths apart by more than
-    5e-7. A Hessian takes a difference of two gradients for each place in the longest ranking, and O(n_items^3) for its
-    inverse; standard errors have a relative error of about 1e-6.
+    The sum of ``bucket_log_prob`` over the rankings is concave, with and without ties. Equal rankings are merged.
+    Newton's method starts with equal strengths, and ends where a step moves no two of them apart by more than 5e-7. The
+    Hessian of a ranking of L items takes O(L^2) in closed form; where items are tied before the last place, it takes
+    two gradients for each place, and standard errors have a relative error of about 1e-6. Each step inverts a matrix of
+    n_items^2, and is interrupted by Ctrl-C.
 
-    Without ties the estimates are those of Plackett and Luce, and with two items of Bradley and Terry. With ties they
-    are those of a rank-ordered logit with the exact marginal likelihood of ties (``exactm`` in Stata), and of Cox's
-    model with a stratum for each ranking and TIES=EXACT in SAS. Other models of ties, which give ties a probability of
-    their own, have other estimates: those of Davidson and Luce in R's PlackettLuce, TIES=DISCRETE in SAS, and "exact"
-    in R's survival. R's PlackettLuce also adds pseudo-rankings, unless ``npseudo=0``, and reports strengths relative to
-    the first item.
+    With ties="unknown", a ranking that ties all of its items says nothing, since every order agrees with it: the draws
+    of a league do not change its fit, and a warning counts them.
+
+    With ties="davidson", a stage chooses a set of n of the items that remain with weight
+    delta_n * prod(alpha_i for i in the set)**(1 / n), alpha = exp(strength), where delta_1 = 1: Davidson (1970) for
+    battles, and Turner, van Etten, Firth and Kosmidis (2020) for rankings. The log deltas of the sizes that occur are
+    fitted too, and other sizes have the weight 0. Items that ``unranked="last"`` adds, or whose bucket is 2**53, come
+    after the others but are no tie: nothing is chosen among them. A ranking of L items with ties of up to T takes
+    L^2 T^2 steps for the Hessian; battles are counted by pair and result, whatever their number. Draws need a cycle of
+    items with more wins than draws: after one win and one draw of a pair, no strengths are the most likely ones.
+
+    Without ties this is the model of Plackett and Luce, and with two items of Bradley and Terry. With ties it is the
+    rank-ordered logit with the exact marginal likelihood of ties (``exactm`` in Stata), and Cox's model with a stratum
+    for each ranking and TIES=EXACT in SAS. Models that give ties a probability of their own have other
+    estimates: ties="davidson", as in R's PlackettLuce, TIES=DISCRETE in SAS, and "exact" in R's survival. R's
+    PlackettLuce also adds pseudo-rankings, unless ``npseudo=0``, and reports strengths relative to the first item.
 
     Examples
     --------
@@ -128,53 +154,61 @@ def fit_strengths(
         most = f"{MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
         problem = f"names of items, or numbers in rankings, must be at most {most}"
         validation.require(False, f"{problem} {8e-9 * n_items**2:.0f} GB: name those that rankings hold")
-    item: Any = reference
-    origin = names_.index(item) if isinstance(item, Hashable) and item is not None and item in names_ else -1
-    validation.require(
-        origin >= 0 or reference is None, f"reference must be an item, got {validation.shown(reference)}"
-    )
+    require_memory(n_items)
+    origin = -1 if reference is None else number_of(reference, names_, "reference")
     means = np.zeros(n_items)
     if prior is not None:
         validation.goes_with(prior, "prior", ridge > 0.0, "a ridge above 0")
         means = validation.one_entry_each(validation.real_array(prior, "prior"), "prior", n_items, "items")
         means = validation.within_limits(means, "prior")
     columns = None if features is None else _centred(features, n_items)
-    observed = merged(observed)
+    davidson = validation.choice(ties, "ties", validation.Ties) == "davidson"
+    likelihood = Likelihood(observed, n_items, davidson, n_threads)
     if not determined:
-        _require_connected(observed, names_)
-    model = _Model(observed, n_items, columns, ridge, means - means.mean(), n_threads)
+        _require_connected(likelihood, names_)
+    if davidson:
+        _require_decided(likelihood, names_, ridge > 0.0)
+    else:
+        _warn_of_ties(observed)
+    model = _Model(likelihood, columns, ridge, means - means.mean())
     parameters, inverse = _maximum(model, "a larger ridge" if ridge else "a ridge")
-    strengths, centre = model.strengths(parameters), np.eye(n_items) - 1.0 / n_items
+    values, covariance = model.strengths(parameters), model.of_strengths(model.of_strengths(inverse).T) / model.unit
+    strengths, log_deltas, delta_covariance = values[:n_items], values[n_items:], covariance[n_items:, n_items:]
+    covariance = covariance[:n_items, :n_items]
     if origin >= 0:
-        strengths, centre = strengths - strengths[origin], np.eye(n_items) - (np.arange(n_items) == origin)
+        strengths = strengths - strengths[origin]
+        covariance = covariance - covariance[origin]
+        covariance -= covariance[:, origin, np.newaxis]
     else:
         strengths = strengths - strengths.mean()
-    covariance = centre @ model.of_strengths(model.of_strengths(inverse).T) @ centre.T
+        covariance = covariance - covariance.mean(axis=0)
+        covariance -= covariance.mean(axis=1, keepdims=True)
     errors = np.sqrt(np.maximum(np.diag(covariance), 0.0))
-    if columns is None:
-        return FittedStrengths(strengths, errors, covariance, names_)
-    k = columns.shape[1]
-    return FittedStrengths(strengths, errors, covariance, names_, parameters[:k].copy(), inverse[:k, :k].copy())
+    explained = (None, None) if columns is None else model.coefficients(parameters, inverse)
+    draws = (likelihood.sizes[1:], log_deltas, delta_covariance) if davidson else (None, None, None)
+    return FittedStrengths(strengths, errors, covariance, names_, *explained, *draws)
 
 
 class _Model:
-    """The penalised log-likelihood of coefficients of features, of strengths of items, or of both in this order."""
+    """The penalised log-likelihood of coefficients of features, strengths of items, or both, and then log deltas.
 
-    def __init__(
-        self,
-        observed: Observed,
-        n_items: int,
-        columns: FloatArray | None,
-        ridge: float,
-        means: FloatArray,
-        n_threads: int | None,
-    ) -> None:
-        self.observed, self.n_items, self.columns, self.ridge = observed, n_items, columns, ridge
-        self.n_threads, self.ranking = n_threads, observed.ranking
+    Weights of rankings and the ridge are in units of the largest weight, and features in units of their largest
+    distance from the mean, so that neither changes what can be computed.
+    """
+
+    def __init__(self, likelihood: Likelihood, columns: FloatArray | None, ridge: float, means: FloatArray) -> None:
+        self.likelihood, self.unit, self.n_items = likelihood, likelihood.unit, likelihood.n_items
+        self.units = np.ones(0)
+        self.columns = columns
+        if columns is not None:
+            largest = np.abs(columns).max(axis=0)
+            self.units = np.where(largest > 0.0, largest, 1.0)
+            self.columns = columns / self.units
         self.free = columns is None or ridge > 0.0
-        k = 0 if columns is None else columns.shape[1]
-        self.penalty = np.append(np.zeros(k), np.full(n_items if self.free else 0, ridge))
-        self.means = np.append(np.zeros(k), means if self.free else np.zeros(0))
+        before, after = np.zeros(self.units.size), np.zeros(likelihood.n_draws)
+        n_free = self.n_items if self.free else 0
+        self.penalty = np.concatenate([before, np.full(n_free, ridge / self.unit), after])
+        self.means = np.concatenate([before, means[:n_free], after])
 
     def strengths(self, parameters: FloatArray) -> FloatArray:
         """Return the strengths that belong to parameters."""
@@ -186,88 +220,89 @@ class _Model:
             return rows
         k = self.columns.shape[1]
         explained: FloatArray = self.columns @ rows[:k]
-        return explained + rows[k:] if self.free else explained
+        rest = rows[k:].copy() if self.free else np.concatenate([0.0 * explained, rows[k:]])
+        rest[: self.n_items] = rest[: self.n_items] + explained
+        return rest
 
     def of_parameters(self, rows: FloatArray) -> FloatArray:
         """Multiply by the transpose of that matrix."""
         if self.columns is None:
             return rows
-        explained: FloatArray = self.columns.T @ rows
-        return np.concatenate([explained, rows]) if self.free else explained
-
-    def _of_entries(self, scores: FloatArray) -> tuple[float, FloatArray]:
-        observed = self.observed
-        values, gradient = negative_log_likelihood(scores, observed.places, observed.limits, self.n_threads, 1)
-        return -float(observed.counts @ values), -observed.counts[self.ranking] * gradient
+        explained: FloatArray = self.columns.T @ rows[: self.n_items]
+        return np.concatenate([explained, rows if self.free else rows[self.n_items :]])
 
     def value_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return what is maximised, and its gradient."""
-        value, slopes = self._of_entries(self.strengths(parameters)[self.observed.entries])
-        items = np.asarray(np.bincount(self.observed.entries, slopes, self.n_items), dtype=np.float64)
+        value, gradient = self.likelihood.value_and_gradient(self.strengths(parameters))
         off = parameters - self.means
-        gradient = self.of_parameters(items[:, np.newaxis])[:, 0] - self.penalty * off
+        gradient = self.of_parameters(gradient[:, np.newaxis])[:, 0] - self.penalty * off
         return value - 0.5 * float(self.penalty @ off**2), gradient
 
-    def inverse_information(self, parameters: FloatArray, remedy: str) -> FloatArray:
-        """Invert the information: a difference of gradients for each place in the longest ranking.
-
-        The likelihood does not change if all items of a ranking move by the same amount. So each row of the information
-        sums to 0, and its diagonal follows from the rest, which keeps the digits of weak links between strong groups.
-        """
-        entries, limits, n_items = self.observed.entries, self.observed.limits, self.n_items
-        scores, place = self.strengths(parameters)[entries], np.arange(entries.size) - limits[self.ranking]
-        links = np.zeros((n_items, n_items))
-        for moved in (place == k for k in range(int(place.max(initial=-1)) + 1)):
-            change = self._of_entries(scores + STEP * moved)[1] - self._of_entries(scores - STEP * moved)[1]
-            column = np.zeros(limits.size - 1, dtype=np.int64)
-            column[self.ranking[moved]] = entries[moved]
-            flat = np.bincount(entries * n_items + column[self.ranking], change, n_items**2) / (2.0 * STEP)
-            links += flat.reshape(n_items, n_items)
-        links = 0.5 * (links + links.T)
-        np.fill_diagonal(links, 0.0)
-        links = np.diag(links.sum(axis=1)) - links
-        information = self.of_parameters(self.of_parameters(links).T)
+    def information(self, parameters: FloatArray) -> FloatArray:
+        """Return the information, in which the mean of free strengths is held."""
+        information = self.likelihood.information(self.strengths(parameters))
+        information = self.of_parameters(self.of_parameters(information).T)
         information[np.diag_indices_from(information)] += self.penalty
         if self.columns is None:  # all strengths may move together: what holds them is taken out by the caller
-            information += max(float(np.diag(information).mean()), 1e-300) / n_items
+            n = self.n_items
+            information[:n, :n] += max(float(np.diag(information)[:n].mean()), 1e-300) / n
+        return information
+
+    def step(self, parameters: FloatArray, gradient: FloatArray, remedy: str) -> FloatArray:
+        """Return Newton's step."""
+        if parameters.size > MOST_AT_ONCE:  # in steps between which Ctrl-C is heard
+            return self.inverse_information(parameters, remedy) @ gradient
+        try:
+            step = np.asarray(np.linalg.solve(self.information(parameters), gradient))
+        except np.linalg.LinAlgError:
+            step = np.full_like(gradient, np.nan)
+        if not (np.isfinite(step).all() and step @ gradient >= 0.0):
+            self.inverse_information(parameters, remedy)  # its message
+        return step
+
+    def inverse_information(self, parameters: FloatArray, remedy: str) -> FloatArray:
+        """Invert the information."""
+        information = self.information(parameters)
         scale = np.sqrt(np.maximum(np.diag(information), 1e-300))
-        scaled = information / scale / scale[:, np.newaxis]
-        weak = not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled)[0] < LEAST_CURVATURE
+        inverse = inverse_of_positive(information / scale / scale[:, np.newaxis])
+        inflation = np.diag(inverse)
+        weak = not (np.isfinite(inflation).all() and inflation.min() > 0.0 and inflation.max() < MOST_INFLATION)
         what = "the strengths" if self.columns is None else "the coefficients of these features"
         validation.require(not weak, f"the rankings determine {what} too weakly: pass {remedy}")
-        inverse: FloatArray = np.linalg.inv(scaled) / scale / scale[:, np.newaxis]
-        return inverse
+        return inverse / scale / scale[:, np.newaxis]
+
+    def coefficients(self, parameters: FloatArray, inverse: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the coefficients of the features in the caller's units, and their covariance."""
+        k = self.units.size
+        units = np.outer(self.units, self.units)
+        return parameters[:k] / self.units, inverse[:k, :k] / units / self.unit
 
 
 def _maximum(model: _Model, remedy: str) -> tuple[FloatArray, FloatArray]:
-    """Return the parameters of largest penalised likelihood, and the inverse of the information there."""
+    """Return the parameters of largest penalised likelihood, and the inverse of the information there.
+
+    What is maximised is concave, so Newton's steps, halved until they gain enough, lead from equal strengths to its
+    maximum, however far the means of a prior are apart.
+    """
     remedy = remedy if model.columns is None else "fewer of them, without constant columns or sums of others"
-    parameters = model.means.copy()
+    parameters = np.zeros(model.means.size)
     value, gradient = model.value_and_gradient(parameters)
-    inverse = model.inverse_information(parameters, remedy)
+    before = np.inf
     for _ in range(MOST_STEPS):
-        step = inverse @ gradient
-        rise = float(gradient @ step)
-        if rise < CONVERGED:
-            break
-        while (new := model.value_and_gradient(parameters + step))[0] < value + 0.25 * rise and rise > NEAR:
+        step = model.step(parameters, gradient, remedy)
+        rise, moves = float(gradient @ step), model.strengths(step)
+        length = float(np.ptp(moves[: model.n_items])) + float(np.abs(moves[model.n_items :]).sum())
+        new = model.value_and_gradient(parameters + step)
+        while new[0] < value + LEAST_GAIN * rise and rise > ROUNDING * abs(value):
             step, rise = 0.5 * step, 0.5 * rise
-        change = gradient - new[1]
-        along = inverse @ change
-        scale = float(change @ step)
-        inverse = inverse + np.outer(step, step) * ((1.0 + along @ change / scale) / scale)
-        inverse -= (np.outer(step, along) + np.outer(along, step)) / scale
+            new = model.value_and_gradient(parameters + step)
         parameters, (value, gradient) = parameters + step, new
-    for _ in range(MOST_NEWTON_STEPS):  # a step that is short in standard errors may still be long in strengths
-        inverse = model.inverse_information(parameters, remedy)
-        step = inverse @ gradient
-        length = float(np.ptp(model.strengths(step)))
-        parameters = parameters + step * min(1.0, LONGEST_STEP / max(length, 1e-300))
-        if length < STANDS:
-            return parameters, inverse
-        gradient = model.value_and_gradient(parameters)[1]
+        # Where rounding of the gradient is all that is left, steps do not get shorter.
+        if length < STANDS or (length >= before and rise * model.unit < NEAR**2):
+            return parameters, model.inverse_information(parameters, remedy)
+        before = length if rise * model.unit < NEAR else np.inf
     validation.require(False, f"the rankings determine the strengths too weakly: pass {remedy}")
-    return parameters, inverse
+    return parameters, np.zeros((0, 0))
 
 
 def _centred(features: ArrayLike, n_items: int) -> FloatArray:
@@ -283,28 +318,79 @@ def _centred(features: ArrayLike, n_items: int) -> FloatArray:
 def _require_seen(observed: Observed, names: Sequence[Any]) -> None:
     """Require that each item is in some ranking with another one."""
     used = (np.diff(observed.limits) > 1) & (observed.counts > 0.0)
-    seen = np.unique(observed.entries[used[observed.ranking]])
-    absent = names[int(np.argmin(np.append(seen == np.arange(seen.size), False)))] if seen.size < len(names) else None
+    entries = observed.entries if used.all() else observed.entries[used[observed.ranking]]
+    seen = np.bincount(entries, minlength=len(names)) > 0
+    absent = names[int(np.argmin(seen))]
     remedy = "leave it out of names, number the items without gaps from 0, or pass a ridge"
-    validation.require(seen.size == len(names), f"item {absent!r} is in no ranking with others: {remedy}")
+    validation.require(seen.all(), f"item {absent!r} is in no ranking with others: {remedy}")
 
 
-def _require_connected(observed: Observed, names: Sequence[Any]) -> None:
-    """Require that each item comes after every other one in some ranking, be it through others."""
+def _require_connected(likelihood: Likelihood, names: Sequence[Any]) -> None:
+    """Require that each item comes after every other one in some ranking, directly or through others."""
+    battles, others = likelihood.battles, likelihood.others
+    drawn = battles.results[:, 2] > 0.0
+    won, lost = (drawn | (battles.results[:, k] > 0.0) for k in (0, 1))
+    above, below = np.append(battles.i[won], battles.j[lost]), np.append(battles.j[won], battles.i[lost])
     for order, sign in (("after", 1), ("before", -1)):
-        reached = _reached(observed, sign, len(names))
-        problem = f"item {names[int(np.argmin(reached))]!r} never comes {order} item {names[0]!r}, be it through others"
-        validation.require(reached.all(), f"the rankings must connect all items, but {problem}: pass a ridge")
+        reached = np.arange(len(names)) == 0
+        while True:
+            now = np.count_nonzero(reached)
+            from_, to = (above, below) if sign > 0 else (below, above)
+            reached[to[reached[from_]]] = True
+            _follow(reached, others, sign, likelihood.davidson)
+            if np.count_nonzero(reached) == now:
+                break
+        problem = f"item {names[int(np.argmin(reached))]!r} never comes {order} item {names[0]!r}"
+        remedy = "not even through others: pass a ridge"
+        validation.require(reached.all(), f"the rankings must connect all items, but {problem}, {remedy}")
 
 
-def _reached(observed: Observed, sign: int, n_items: int) -> NDArray[np.bool_]:
-    """Return whether each item follows the first in some ranking, or another item that does."""
-    entries, ranking, places = observed.entries, observed.ranking, sign * observed.places
-    reached = np.arange(n_items) == 0
-    while True:
-        first = np.full(ranking.max(initial=0) + 1, np.iinfo(np.int64).max)
-        np.minimum.at(first, ranking, np.where(reached[entries], places, first[0]))
-        follows = entries[places > first[ranking]]
-        if reached[follows].all():
-            return reached
-        reached[follows] = True
+def _follow(reached: NDArray[np.bool_], others: Observed, sign: int, davidson: bool) -> None:
+    """Mark the items that follow a marked one in some ranking: a draw of Davidson's model is an order both ways."""
+    entries, ranking, places = others.entries, others.ranking, sign * others.places
+    first = np.full(others.counts.size, np.iinfo(np.int64).max)
+    np.minimum.at(first, ranking, np.where(reached[entries], places, first[:1].max(initial=0)))
+    equal = davidson & (np.abs(places) != REST)
+    reached[entries[(places > first[ranking]) | (equal & (places == first[ranking]))]] = True
+
+
+def _require_decided(likelihood: Likelihood, names: Sequence[Any], ridge: bool) -> None:
+    """Require what gives Davidson's model a maximum, for battles: a cycle of items with more wins than draws.
+
+    Otherwise strengths and log delta can grow together without end: of one win and one draw of a pair, for instance.
+    With a ridge, or rankings of more items, a result that is no draw is required only.
+    """
+    battles, others = likelihood.battles, likelihood.others
+    i, j, (won, lost, drawn) = battles.i, battles.j, battles.results.T > 0.0
+    if others.counts.size or not drawn.any() or (won & lost).any():
+        return
+    problem, remedy = "all battles are draws", "drop the draws (ties='unknown')"
+    decided = won.any() or lost.any()
+    if decided and not ridge:
+        weight = np.full((len(names), len(names)), -np.inf)
+        weight[i[drawn], j[drawn]] = weight[j[drawn], i[drawn]] = -1.0
+        weight[i[won], j[won]] = weight[j[lost], i[lost]] = 1.0
+        best, decided = np.zeros(len(names)), False
+        for _ in names:  # a path of as many results as there are items repeats one, and closes a cycle
+            longer = np.maximum(best, (best[:, np.newaxis] + weight).max(axis=0))
+            if (longer == best).all():
+                break
+            best = longer
+        else:
+            decided = True
+        problem, remedy = "no cycle of items has more wins than draws", "pass a ridge, or ties='unknown'"
+    validation.require(decided, f"the battles do not determine the weight of a draw, since {problem}: {remedy}")
+
+
+def _warn_of_ties(observed: Observed) -> None:
+    """Warn if rankings are ties of all their items, whose probability is 1."""
+    if (np.diff(observed.limits) == 2).all() and (observed.places[::2] != observed.places[1::2]).all():
+        return
+    ranking, places = observed.ranking, observed.places
+    ordered = np.bincount(ranking[1:][(np.diff(places) != 0) & (np.diff(ranking) == 0)], minlength=observed.counts.size)
+    counted = (np.diff(observed.limits) > 1) & (observed.counts > 0.0)
+    ties = np.count_nonzero(counted & (ordered == 0))
+    if ties:
+        half = "to count a draw as half a win each, give both orders half its weight"
+        problem = f"{ties:,} of {np.count_nonzero(counted):,} rankings are ties of all their items, which tell nothing"
+        validation.warn(f"{problem} about strengths, as the order of tied items is unknown: {half}")

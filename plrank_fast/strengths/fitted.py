@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
+import html
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from plrank_fast import validation
-from plrank_fast._shared.extras import import_extra
+from plrank_fast._shared.pictures import new_figure
 from plrank_fast.bucket_order import bucket_log_prob
+from plrank_fast.strengths.draws import Stages
 from plrank_fast.strengths.observed import read
-from plrank_fast.validation import FloatArray
+from plrank_fast.validation import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclasses.dataclass(frozen=True, repr=False)
@@ -25,7 +30,7 @@ class FittedStrengths:
     Attributes
     ----------
     strengths : ndarray, shape (n_items,), float64
-        The scores, or log-weights, of the items: their mean is 0, or that of the reference item.
+        The scores, or log-weights, of the items: their mean is 0, or the strength of the reference item is 0.
     standard_errors : ndarray, shape (n_items,), float64
         Square roots of the diagonal of ``covariance``.
     covariance : ndarray, shape (n_items, n_items), float64
@@ -37,6 +42,12 @@ class FittedStrengths:
         Strength for each unit of a feature.
     coefficient_covariance : ndarray, shape (n_features, n_features), float64, or None
         Covariance of the coefficients.
+    draw_sizes : ndarray, shape (n_sizes,), int64, or None
+        Sizes of tied sets that occur, with ``ties="davidson"``.
+    log_deltas : ndarray, shape (n_sizes,), float64, or None
+        Log weight of a tied set of each of these sizes, beside the mean of the strengths of its items.
+    log_delta_covariance : ndarray, shape (n_sizes, n_sizes), float64, or None
+        Covariance of ``log_deltas``.
     """
 
     strengths: FloatArray
@@ -45,6 +56,9 @@ class FittedStrengths:
     names: Sequence[Any]
     coefficients: FloatArray | None = None
     coefficient_covariance: FloatArray | None = None
+    draw_sizes: IntArray | None = None
+    log_deltas: FloatArray | None = None
+    log_delta_covariance: FloatArray | None = None
 
     def __iter__(self) -> Iterator[FloatArray]:
         """Yield strengths, standard errors and covariance."""
@@ -67,12 +81,15 @@ class FittedStrengths:
         ndarray, shape (n_items, 2), float64
             Lower and upper end.
         """
-        level = validation.real(level, "level", above=0.0, below=1.0)
-        reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * self.standard_errors
+        reach = _quantile(level) * self.standard_errors
         return np.column_stack([self.strengths - reach, self.strengths + reach])
 
     def predict(self, rankings: Any) -> FloatArray:
         """Compute the probability of each ranking among the items that it holds: of ``[a, b]``, that a comes first.
+
+        With ``ties="davidson"``, that a comes first, and of ``[{a, b}]`` that they draw; the size of a tie that the fit
+        did not see has the probability 0. Otherwise the order of tied items is unknown, so the probability of a ranking
+        is the sum over all orders that agree with it, and the probability of a tie of all items is 1.
 
         Parameters
         ----------
@@ -84,27 +101,50 @@ class FittedStrengths:
         ndarray, shape (n_rankings,), float64
         """
         _, rows = read(rankings, names=self.names)
+        if self.draw_sizes is not None and self.log_deltas is not None:
+            stages = Stages(rows, np.append(1, self.draw_sizes))
+            possible = np.isin(stages.groups, stages.sizes)
+            known: FloatArray = np.exp(stages.slopes(self.strengths[rows.entries], self.log_deltas)[0])
+            known[rows.ranking[~possible]] = 0.0
+            return known
         chances: FloatArray = np.exp(bucket_log_prob(self.strengths[rows.entries], rows.places, offsets=rows.limits))
         return chances
 
     def summary(self, level: float = 0.95) -> str:
         """Return a table of the items by descending strength, with standard errors and intervals."""
-        ends, order = self.intervals(level), np.argsort(-self.strengths, kind="stable")
-        head = ("item", "strength", "std. error", f"{100 * level:g}% from", "to")
-        rows = [(str(self.names[i]), self.strengths[i], self.standard_errors[i], *ends[i]) for i in order.tolist()]
-        if self.coefficients is not None and self.coefficient_covariance is not None:
-            errors = np.sqrt(np.diag(self.coefficient_covariance))
-            reach = NormalDist().inv_cdf(0.5 + 0.5 * level) * errors
-            rows += [
-                (f"(feature {k})", value, errors[k], value - reach[k], value + reach[k])
-                for k, value in enumerate(self.coefficients.tolist())
-            ]
-        width = max(len(row[0]) for row in [head, *rows])
-        lines = [f"{head[0]:{width}}" + "".join(f"{name:>12}" for name in head[1:])]
-        lines += [f"{row[0]:{width}}" + "".join(f"{number:12.4f}" for number in row[1:]) for row in rows]
-        return "\n".join(lines)
+        head, *rows = self._rows(level)
+        width = max(len(row[0]) for row in (head, *rows))
+        return "\n".join(row[0].ljust(width) + "".join(f"{cell:>12}" for cell in row[1:]) for row in (head, *rows))
 
-    def plot(self, level: float = 0.95) -> Any:
+    def _repr_html_(self) -> str:
+        """Return the table of `summary` for a notebook."""
+        head, *rows = (map(html.escape, row) for row in self._rows(0.95))
+        lines = [
+            f"<tr><th>{'</th><th>'.join(head)}</th></tr>",
+            *(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows),
+        ]
+        return f"<table>{''.join(lines)}</table>"
+
+    def _rows(self, level: float) -> list[tuple[str, ...]]:
+        """Return the texts of the table: its head, the items by descending strength, and the features."""
+        values, errors, order = self.strengths, self.standard_errors, np.argsort(-self.strengths, kind="stable")
+        labels = [str(self.names[i]) for i in order.tolist()]
+        values, errors = values[order], errors[order]
+        if self.coefficients is not None and self.coefficient_covariance is not None:
+            labels += [f"(feature {k})" for k in range(self.coefficients.size)]
+            values = np.append(values, self.coefficients)
+            errors = np.append(errors, np.sqrt(np.diag(self.coefficient_covariance)))
+        if self.draw_sizes is not None and self.log_deltas is not None and self.log_delta_covariance is not None:
+            labels += [f"(log delta {size})" for size in self.draw_sizes]
+            values = np.append(values, self.log_deltas)
+            errors = np.append(errors, np.sqrt(np.diag(self.log_delta_covariance)))
+        reach = _quantile(level) * errors
+        columns = zip(values, errors, values - reach, values + reach, strict=True)
+        numbers = [tuple(f"{number:.4f}" for number in row) for row in columns]
+        head = ("item", "strength", "std. error", f"{100 * level:g}% from", "to")
+        return [head, *((label, *row) for label, row in zip(labels, numbers, strict=True))]
+
+    def plot(self, level: float = 0.95) -> Figure:
         """Draw the strengths with their intervals, the strongest item on top.
 
         Returns
@@ -114,7 +154,7 @@ class FittedStrengths:
         order = np.argsort(self.strengths, kind="stable")
         reach = (self.intervals(level)[:, 1] - self.strengths)[order]
         size = (6.6, 1.2 + 0.22 * order.size)
-        figure = import_extra("matplotlib.figure", "train").Figure(figsize=size, layout="constrained")
+        figure = new_figure(size)
         axes = figure.subplots()
         axes.errorbar(self.strengths[order], np.arange(order.size), xerr=reach, fmt="o", markersize=4, capsize=2)
         axes.set_yticks(np.arange(order.size), [str(self.names[i]) for i in order])
@@ -122,3 +162,9 @@ class FittedStrengths:
         axes.set_xlabel(f"strength, with intervals of {100 * level:g}%")
         axes.grid(axis="x", alpha=0.3)
         return figure
+
+
+def _quantile(level: float) -> float:
+    """Return how many standard errors an interval of this level reaches to each side."""
+    level = validation.real(level, "level", above=0.0, below=1.0)
+    return NormalDist().inv_cdf(0.5 + 0.5 * level)

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import bisect
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from numbers import Integral, Number
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
+
+BATTLES = "a battle is its winner and then its loser, without a column for the result"
+REST = 2**53  # place of items that a ranking leaves out, and which come after the others
+RESULTS = ("model_a", "model_b", "tie", "tie (bothbad)", "both_bad", "draw")  # usual values of such a column
 
 
 class Observed(NamedTuple):
@@ -27,6 +33,11 @@ class Observed(NamedTuple):
         """The ranking of each entry."""
         return np.repeat(np.arange(self.limits.size - 1), np.diff(self.limits))
 
+    def rows(self, wanted: NDArray[np.bool_]) -> Observed:
+        """Return the rankings for which ``wanted`` holds."""
+        kept, lengths = wanted[self.ranking], np.diff(self.limits)[wanted]
+        return Observed(self.entries[kept], self.places[kept], np.append(0, np.cumsum(lengths)), self.counts[wanted])
+
 
 def read(
     rankings: Any,
@@ -38,19 +49,20 @@ def read(
     unranked: validation.Unranked = "absent",
 ) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
-    listed: Any = names
-    several = isinstance(listed, Iterable) and not isinstance(listed, (str, bytes))
-    validation.of_type(several or names is None, "names", "an iterable of names", type(names).__name__)
-    known: Sequence[Any] | None = None if names is None else list(names)
-    labels, places, limits = rankings, buckets, offsets
-    if buckets is not None or offsets is not None:
+    listed = None if names is None else _known(names)
+    labels, places, limits, flat = rankings, buckets, offsets, buckets is not None or offsets is not None
+    if flat:
         limits = validation.given(offsets, "offsets", " with buckets")
         places = validation.given(buckets, "buckets", " with offsets")
     elif isinstance(rankings, Sequence) or not hasattr(rankings, "__array__"):
         labels, places, limits = _of_lists(rankings)
     else:
         labels, places, limits = _of_matrix(rankings)
-    known, entries = _numbered(labels, known)
+    at = "at index {}".format if flat else partial(_of_ranking, limits)
+    if not flat and isinstance(labels, list) and labels and (np.diff(limits) == 3).all():
+        results = all(isinstance(label, str) and label in RESULTS for label in labels[2::3])
+        validation.require(not results, f"items of rankings must be items, got {labels[2]!r} {at(2)}: {BATTLES}")
+    known, entries = _numbered(labels, listed, at)
     limits = validation.query_offsets(limits, entries.size)
     places = validation.one_entry_each(validation.real_array(places, "buckets"), "buckets", entries.size, "items")
     places = validation.whole_numbers(places, "buckets")
@@ -58,9 +70,17 @@ def read(
     if weights is not None:
         counts = validation.weights_of(weights, "weights", limits.size - 1, "rankings")
     observed = Observed(entries, places, limits, counts)
-    order, distinct = np.lexsort((entries, observed.ranking)), np.ones(entries.size, dtype=bool)
-    distinct[order[1:]] = (np.diff(entries[order]) != 0) | (np.diff(observed.ranking[order]) != 0)
-    validation.each(distinct, entries, "items of rankings", "be distinct within a ranking")
+    again = np.zeros(entries.size, dtype=bool)
+    if (np.diff(limits) == 2).all():  # battles, of which there may be millions
+        again[1::2] = entries[::2] == entries[1::2]
+    else:
+        order = np.lexsort((entries, observed.ranking))
+        again[order[1:]] = (np.diff(entries[order]) == 0) & (np.diff(observed.ranking[order]) == 0)
+    if again.any():
+        first = int(np.argmax(again))
+        problem = f"be distinct within a ranking, got {known[entries[first]]!r} again {at(first)}"
+        remedy = f"leave out battles of an item with itself, and their weights; {BATTLES}"
+        validation.require(False, f"items of rankings must {problem}: {remedy}")
     if validation.choice(unranked, "unranked", validation.Unranked) == "last":
         observed = _with_the_rest(observed, len(known))
     return known, observed
@@ -72,7 +92,7 @@ def merged(observed: Observed) -> Observed:
     order = np.lexsort((observed.entries, observed.places, ranking))
     entries, places = observed.entries[order], observed.places[order]
     later = np.append(0, (np.diff(places) != 0) & (np.diff(ranking) == 0))
-    code = 2 * entries + later
+    code = 4 * entries + 2 * (places == REST) + later
     lengths, parts = np.diff(observed.limits), []
     for length in np.unique(lengths[(lengths > 1) & (observed.counts > 0)]).tolist():
         rows = np.flatnonzero((lengths == length) & (observed.counts > 0))
@@ -88,7 +108,54 @@ def merged(observed: Observed) -> Observed:
     limits = np.append(0, np.cumsum(sizes))
     steps = np.cumsum(codes % 2)
     places = steps - np.repeat(steps[limits[:-1]], sizes) if codes.size else steps
-    return Observed(codes // 2, places, limits, counts)
+    return Observed(codes // 4, np.where(codes % 4 > 1, REST, places), limits, counts)
+
+
+def number_of(item: Any, names: Sequence[Any], argument: str) -> int:
+    """Return the place of an item among the names."""
+    try:
+        place = {name: number for number, name in enumerate(names)}.get(item)
+    except TypeError:  # an array, or other things that cannot be hashed
+        place = None
+    validation.require(place is not None, f"{argument} must be an item, got {validation.shown(item)}")
+    return -1 if place is None else place
+
+
+def _known(names: Any) -> list[Any]:
+    """Return names of items, from any iterable of them."""
+    several = isinstance(names, Iterable) and not isinstance(names, (str, bytes))
+    validation.of_type(several, "names", "an iterable of names", type(names).__name__)
+    if not isinstance(names, Sequence) and hasattr(names, "__array__"):
+        array = validation.as_array(names, "names")
+        validation.of_dimensions(array, "names")
+        names = validation.entries(array)
+    known = list(names)
+    _require_names(known, "names", "at index {}".format)
+    validation.require(len(set(known)) == len(known), "names must be distinct")
+    return known
+
+
+def _require_names(items: list[Any], name: str, at: Callable[[int], str]) -> None:
+    """Require that all items can serve as names: hashable, not missing, and not an empty text."""
+    distinct, problem = {}, ""
+    try:
+        distinct = dict.fromkeys(items)
+    except TypeError as error:  # some tuples can be hashed, and others cannot
+        problem = f"others ({error})"
+    validation.of_type(not problem, name, "numbers or names, which can be hashed", problem)
+    for item in distinct:
+        if _is_none(item):
+            index = next(index for index, other in enumerate(items) if other is item)
+            validation.require(False, f"{name} must not be missing, got {item!r} {at(index)}")
+
+
+def _is_none(item: Any) -> bool:
+    return item in ("", b"") if isinstance(item, (str, bytes)) else validation.is_missing(item)
+
+
+def _of_ranking(limits: Sequence[int] | IntArray, index: int) -> str:
+    """Name the ranking of an item, for a message."""
+    return f"in ranking {bisect.bisect_right(limits, index) - 1}"
 
 
 def _of_lists(rankings: Any) -> tuple[list[Any], list[int], list[int]]:
@@ -113,22 +180,28 @@ def _of_lists(rankings: Any) -> tuple[list[Any], list[int], list[int]]:
 
 
 def _of_matrix(rankings: Any) -> tuple[Any, IntArray, IntArray]:
-    """Read one ranking from each row, which may end early with -1 if it holds numbers, and with None if not."""
+    """Read one ranking from each row, which may end early: with -1 if it holds numbers, and where a name is missing."""
     matrix = validation.as_array(rankings, "rankings")
     validation.of_dimensions(matrix, "rankings", (2,))
     if matrix.dtype.kind in "iu":
         matrix = validation.integer_array(rankings, "rankings", (2,))
+        rows, width = matrix.shape
+        if matrix.min(initial=0) >= 0:
+            return matrix.reshape(-1), np.tile(np.arange(width), rows), width * np.arange(rows + 1)
         present = matrix != -1
+        labels: Any = matrix[present]
     else:
         validation.require(matrix.dtype.kind not in "fb", f"rankings must hold items, got dtype {matrix.dtype}")
-        present = np.array([[item is not None for item in row] for row in matrix.tolist()]).reshape(matrix.shape)
+        items = validation.entries(matrix.reshape(-1))
+        present = np.array([not _is_none(item) for item in items]).reshape(matrix.shape)
+        labels = [item for item, is_there in zip(items, present.flat, strict=True) if is_there]
     ends = present[:, 1:] <= present[:, :-1]
-    validation.require(ends.all(), "rankings must have no item after the end of a row (-1 or None)")
+    validation.require(ends.all(), "rankings must have no item after the end of a row (-1, None, NaN or an empty text)")
     lengths = present.sum(axis=1)
-    return matrix[present], np.nonzero(present)[1], np.append(0, np.cumsum(lengths))
+    return labels, np.nonzero(present)[1], np.append(0, np.cumsum(lengths))
 
 
-def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], IntArray]:
+def _numbered(given: Any, names: Sequence[Any] | None, at: Callable[[int], str]) -> tuple[Sequence[Any], IntArray]:
     """Return names, and the number of each item among them; items that are numbers need no names."""
     labels = given if isinstance(given, list) else validation.as_array(given, "items of rankings")
     numeric = (
@@ -142,17 +215,17 @@ def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], I
             entries < len(names), entries, "items of rankings", f"be less than the number of names, {len(names)}"
         )
     else:
-        labels = labels if isinstance(labels, list) else labels.tolist()
-        hashable = all(isinstance(label, Hashable) for label in labels)
-        validation.of_type(hashable, "items", "numbers or names, which can be hashed", "others")
+        labels = labels if isinstance(labels, list) else validation.entries(labels)
+        _require_names(labels, "items of rankings", at)
         if names is None:
             names = list(dict.fromkeys(labels))
             with suppress(TypeError):  # several types stay in the order in which they come
                 names = sorted(names)
         number = {name: i for i, name in enumerate(names)}
-        validation.require(len(number) == len(names), "names must be distinct")
-        unknown = [label for label in labels if label not in number][:1]
-        validation.require(not unknown, f"items of rankings must be among the names, got {unknown}")
+        unknown = next((i for i, label in enumerate(labels) if label not in number), None)
+        if unknown is not None:
+            problem = f"items of rankings must be among the names, got {labels[unknown]!r} {at(unknown)}"
+            validation.require(False, problem)
         entries = np.array([number[label] for label in labels], dtype=np.int64)
     validation.require(len(names) > 0, "rankings must hold an item, got none")
     return names, entries
@@ -161,7 +234,7 @@ def _numbered(given: Any, names: Sequence[Any] | None) -> tuple[Sequence[Any], I
 def _with_the_rest(observed: Observed, n_items: int) -> Observed:
     """Return rankings of all items: those that a ranking leaves out share its last place."""
     n_rankings = observed.limits.size - 1
-    places = np.full((n_rankings, n_items), np.iinfo(np.int64).max)
+    places = np.full((n_rankings, n_items), REST)
     places[observed.ranking, observed.entries] = observed.places
     entries = np.tile(np.arange(n_items), n_rankings)
     return Observed(entries, places.reshape(-1), n_items * np.arange(n_rankings + 1), observed.counts)

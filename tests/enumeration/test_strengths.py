@@ -1,7 +1,9 @@
 """Strengths fitted to rankings: the maximum of the likelihood summed over all orders, closed forms, refusals."""
 
 import itertools
+import sys
 
+import mpmath
 import numpy as np
 import pytest
 
@@ -85,7 +87,7 @@ def test_maximum_of_the_likelihood(tied, kind):
 def test_steps_that_go_too_far(monkeypatch):
     """One ranking of 2001 holds a circle together: the gradient of what is maximised is 0.
 
-    Mutants: steps of any length; a penalty left out of their gain; half an update of the inverse; endless steps.
+    Mutants: steps of any length; a penalty left out of their gain; endless steps.
     """
     items, offsets = np.array([*[0, 1] * 1000, *[2, 1] * 1000, 2, 0]), np.arange(0, 4003, 2)
     data, ridge = (items, np.tile([0, 1], 2001), offsets), 1e-6
@@ -93,12 +95,12 @@ def test_steps_that_go_too_far(monkeypatch):
     slopes = plr.bucket_log_prob_vjp(strengths[items], data[1], np.ones(2001), offsets=offsets)
     gradient = np.bincount(items, slopes) - ridge * strengths
     assert gradient @ covariance @ gradient < 1e-8
-    monkeypatch.setattr("plrank_fast.strengths.fit.MOST_NEWTON_STEPS", 1)
     monkeypatch.setattr("plrank_fast.strengths.fit.MOST_STEPS", 3)
     with pytest.raises(ValueError, match="the rankings determine the strengths too weakly: pass a larger ridge"):
         plr.fit_strengths(*data, ridge=ridge)
 
 
+@pytest.mark.filterwarnings("ignore:2 of 2 rankings are ties")
 def test_disconnected_items():
     """A ridge gives strengths where the most likely ones are infinite: to a winner of all, a loser, two leagues, ties.
 
@@ -121,11 +123,13 @@ def test_disconnected_items():
 @pytest.mark.parametrize(
     ("data", "message"),
     [
-        (([0, 1, 1], [0, 1, 2], [0, 3]), "items of rankings must be distinct within a ranking, got 1 at index 2"),
+        (([0, 1, 1], [0, 1, 2], [0, 3]), "items of rankings must be distinct within a ranking, got 1 again at index 2"),
         (([0, 1], [0, 1, 2], [0, 2]), "buckets must have one entry for each of the 2 items"),
         (([], [], [0]), "rankings must hold an item, got none"),
         (([100_000, 5], [0, 1], [0, 2]), "item 0 is in no ranking with others: .*number the items without gaps"),
-        (([[0, 1], [0, 0]],), "items of rankings must be distinct within a ranking"),
+        (([["a", "b"], ["a", "a"]],), "distinct within a ranking, got 'a' again in ranking 1: leave out battles of an"),
+        (([["x", "y", "model_a"], ["y", "x", "tie"]],), r"got 'model_a' in ranking 0: a battle is its winner and then"),
+        ((np.array([["a", "b"], ["", "b"]]),), "no item after the end of a row"),
         ((np.array([[0, 1, -1], [0, -1, 1]]),), "no item after the end of a row"),
         ((np.array([[0, -2]]),), "items of rankings must be at least 0, got -2"),
         (([0, 1], [0, 1]), "offsets must be given with buckets"),
@@ -139,12 +143,16 @@ def test_bad_arguments_are_named(data, message):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"names": ["a", "b"]}, r"items of rankings must be among the names, got \['c'\]"),
+        ({"names": ["a", "b"]}, "items of rankings must be among the names, got 'c' in ranking 1"),
         ({"names": ["a", "b", "c", "c"]}, "names must be distinct"),
         ({"names": list("abcd")}, "item 'd' is in no ranking with others: leave it out of names"),
         ({"weights": [1, 2]}, "weights must have one entry for each of the 3 rankings"),
         ({"weights": [1, 1, 0]}, "must connect all items, but item 'b' never comes before"),
-        ({"reference": "d"}, "reference must be an item, got 'd'"),
+        ({"names": np.array(1.0)}, r"names must be 1-dimensional, got shape \(\)"),
+        *(
+            ({"reference": item}, "reference must be an item, got")
+            for item in ("d", np.zeros(2), np.zeros(1, dtype="i4,i4")[0], ("a", []), np.datetime64("NaT"))
+        ),
         ({"prior": [0, 1, 2]}, "prior only goes with a ridge above 0"),
         ({"features": [[1.0], [2.0]]}, r"features must have one row for each of the 3 items, got shape \(2, 1\)"),
         ({"features": [1.0, 1.0, 1.0]}, "determine the coefficients of these features too weakly: pass fewer"),
@@ -155,10 +163,164 @@ def test_bad_options_are_named(options, message):
         plr.fit_strengths([["a", "b"], ["b", "c"], ["c", "a"]], **options)
 
 
-@pytest.mark.parametrize(("rankings", "error"), [("abc", "a list of rankings, got str"), (["ab", "ba"], "'ab' at 0")])
-def test_what_is_no_list_of_rankings(rankings, error):
+@pytest.mark.parametrize(
+    ("rankings", "names", "error"),
+    [
+        ("abc", None, "a list of rankings, got str"),
+        (["ab", "ba"], None, "'ab' at 0"),
+        ([[("a", []), "b"]], None, "items of rankings must be numbers or names, which can be hashed"),
+        ([["a", "b"]], [["a"], ["b"]], "names must be numbers or names, which can be hashed"),
+    ],
+)
+def test_what_is_no_list_of_rankings(rankings, names, error):
     with pytest.raises(TypeError, match=error):
-        plr.fit_strengths(rankings)
+        plr.fit_strengths(rankings, names=names)
+
+
+class NAType:
+    """It stands for pandas.NA, which is neither equal nor unequal to itself."""
+
+    def __eq__(self, other):
+        return self
+
+    def __hash__(self):
+        return 1
+
+    def __repr__(self):
+        return "<NA>"
+
+
+@pytest.mark.parametrize("missing", [None, np.nan, np.float32("nan"), NAType(), np.datetime64("NaT"), "", b""])
+def test_missing_names(missing):
+    """They end the row of an array, of five battles one without a loser, and are refused elsewhere.
+
+    Mutants: an item called nan, or one for each NaN; an empty text as an item; an error without its place.
+    """
+    cells = np.array([["a", "b"], ["b", "a"], ["a", missing], ["c", "a"], ["b", "c"]], dtype=object)
+    fit = plr.fit_strengths(cells, ridge=1.0)
+    assert fit.names == ["a", "b", "c"]
+    np.testing.assert_allclose(fit.strengths, [-0.2240, 0.2240, 0.0], atol=5e-5)
+    if isinstance(missing, str):
+        assert np.array_equal(plr.fit_strengths(cells.astype(str), ridge=1.0).strengths, fit.strengths)
+    for data, where in (
+        ((cells.tolist(),), "items of rankings must not be missing, got .* in ranking 2"),
+        ((cells.ravel().tolist(), [0, 1] * 5, [0, 2, 4, 6, 8, 10]), "items .* must not be missing, got .* at index 5"),
+    ):
+        with pytest.raises(ValueError, match=where):
+            plr.fit_strengths(*data, unranked="last", ridge=1.0)
+    with pytest.raises(ValueError, match=r"names must not be missing, got .* at index 1"):
+        plr.fit_strengths([[0, 2], [2, 0]], names=["a", missing, "c"], ridge=1.0)
+
+
+def test_ties_of_all_items_are_counted():
+    """They have the probability 1. Mutants: no warning; rankings of one item, of weight 0 or with an order counted."""
+    rankings = [
+        [{"a", "b"}],
+        [{"b", "a"}],
+        [{"a", "b"}],
+        [{"a"}],
+        [{"a", "b"}, "c"],
+        ["c", "a"],
+        ["a", "b"],
+        ["b", "a"],
+    ]
+    weights = [1, 1, 0, 1, 1, 1, 1, 1]
+    with pytest.warns(UserWarning, match="^2 of 6 rankings are ties of all their items, which tell nothing"):
+        fit = plr.fit_strengths(rankings, weights=weights)
+    np.testing.assert_allclose(fit.standard_errors, plr.fit_strengths(rankings[4:]).standard_errors, rtol=1e-12)
+    assert fit.predict(rankings[:1]) == 1.0
+
+
+@pytest.mark.parametrize("distance", [30.0, 33.0, 40.0, 1e6])
+def test_priors_at_any_distance(distance):
+    """One feature without penalty bridges them: right to all digits shown. Mutant: a start at the means."""
+    options = {"weights": [10, 1], "features": [0.0, 1.0], "ridge": 1.0}
+    fit = plr.fit_strengths([[0, 1], [1, 0]], prior=[-distance, distance], **options)
+    np.testing.assert_allclose(fit.strengths, [1.151293, -1.151293], atol=1e-6)
+    np.testing.assert_allclose(fit.standard_errors, 0.524404, atol=1e-6)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1e18, 1.195174908430748e18, 1e30])
+def test_weights_in_any_unit(unit):
+    """Mutant: weights as they are."""
+    fit = plr.fit_strengths([[0, 1], [1, 0]], weights=[4 * unit, 2 * unit])
+    np.testing.assert_allclose(fit.strengths, np.log(2) / 2 * np.array([1, -1]), rtol=1e-9)
+    np.testing.assert_allclose(fit.standard_errors * np.sqrt(unit), np.sqrt(3 / 16), rtol=1e-9)
+
+
+@pytest.mark.parametrize("unit", [1e-9, 1.0, 1e5, 1e9])
+def test_features_in_any_unit(unit):
+    """Mutants: coefficients, or their covariance, in the unit of the fit."""
+    features = np.array([[0.0, 3.0], [1.0, 5.0], [4.0, 4.0]]) * [unit, 1.0]
+    fit = plr.fit_strengths([[0, 1, 2], [2, 0, 1], [1, 0]], features=features, ridge=0.1)
+    of_one = plr.fit_strengths([[0, 1, 2], [2, 0, 1], [1, 0]], features=features / [unit, 1.0], ridge=0.1)
+    np.testing.assert_allclose(fit.strengths, of_one.strengths, atol=1e-9)
+    np.testing.assert_allclose(fit.coefficients * [unit, 1.0], of_one.coefficients, rtol=1e-6)
+    scaled = fit.coefficient_covariance * np.outer([unit, 1.0], [unit, 1.0])
+    np.testing.assert_allclose(scaled, of_one.coefficient_covariance, rtol=1e-6)
+
+
+def test_errors_where_information_spans_nine_powers_of_ten():
+    """Mutant: the Hessian by differences (4.6e-4 off in the worst error)."""
+    fit = plr.fit_strengths([[2, 0, 1], [2, 1, 0], [0, 2, 1]], weights=[1e9, 1e9, 1])
+    assert fit.standard_errors[2] == pytest.approx(2 / 3, rel=1e-6)
+
+
+def newton_in_forty_digits(rankings, weights, ridge, n_items):
+    """Strengths and standard errors of rankings without ties, by Newton's method in 40 digits."""
+    with mpmath.workdps(40):
+        s, one = mpmath.zeros(n_items, 1), mpmath.ones(n_items, 1)
+        for _ in range(200):
+            gradient, information = -ridge * s, ridge * mpmath.eye(n_items) + one * one.T
+            for ranking, weight in zip(rankings, weights, strict=True):
+                for k in range(len(ranking) - 1):
+                    left = ranking[k:]
+                    chances = [mpmath.exp(s[i] - s[ranking[k]]) for i in left]
+                    chances = [chance / mpmath.fsum(chances) for chance in chances]
+                    gradient[ranking[k]] += weight
+                    for i, p in zip(left, chances, strict=True):
+                        gradient[i] -= weight * p
+                        information[i, i] += weight * p
+                        for j, q in zip(left, chances, strict=True):
+                            information[i, j] -= weight * p * q
+            inverse = information**-1
+            step = inverse * gradient
+            longest = max(map(abs, step))
+            s += step * min(1, 1 / longest) if longest else step
+            if longest < mpmath.mpf(10) ** -30:
+                break
+        centre = mpmath.eye(n_items) - one * one.T / n_items
+        covariance = centre * inverse * centre.T
+        return [float(value) for value in s], [float(mpmath.sqrt(covariance[i, i])) for i in range(n_items)]
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_errors_beside_forty_digits(seed):
+    """Weights span nine powers of ten: 1e-6 of a standard error, and 1e-6 or a millionth of one off in strengths.
+
+    Mutants: the Hessian by differences; a last step of 1e-4.
+    """
+    rng = np.random.default_rng(seed)
+    n_items, ridge = int(rng.integers(2, 5)), float(rng.choice([0.0, 1e-3, 1.0]))
+    rankings = [rng.permutation(n_items)[: rng.integers(2, n_items + 1)].tolist() for _ in range(4)]
+    rankings += [[i, (i + 1) % n_items] for i in range(n_items)] + [[(i + 1) % n_items, i] for i in range(n_items)]
+    weights = 10.0 ** rng.uniform(0, 9, len(rankings))
+    fit = plr.fit_strengths(rankings, weights=weights, ridge=ridge)
+    strengths, errors = newton_in_forty_digits(rankings, weights, ridge, n_items)
+    np.testing.assert_allclose(fit.standard_errors, errors, rtol=1e-6)
+    assert (np.abs(fit.strengths - strengths) < 1e-6 * np.maximum(1.0, errors)).all()
+
+
+def test_the_inverse_of_many_items(monkeypatch):
+    """Mutants: a corner of the wrong sign; a quarter that is not explained; strips that overlap."""
+    import plrank_fast.strengths.information as information
+
+    rankings = plr.sample_rankings(np.linspace(-1, 1, 41), 400, 3, rng=0)
+    expected = plr.fit_strengths(rankings)
+    monkeypatch.setattr(information, "BLOCK", 3)
+    monkeypatch.setattr(information, "MULTIPLICATIONS_AT_ONCE", 50)
+    monkeypatch.setattr(information, "LINKS_AT_ONCE", 20)
+    np.testing.assert_allclose(plr.fit_strengths(rankings).covariance, expected.covariance, rtol=1e-9)
 
 
 def test_more_items_than_their_covariance_has_room_for():
@@ -235,7 +397,7 @@ def test_forms_of_rankings():
 
 
 def test_result():
-    """Mutants: the quantile of one tail; the weakest first; the second item's probability."""
+    """Mutants: the quantile of one tail; the weakest first; the second item's probability; names that are HTML."""
     fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "cc"], ["cc", "a"]], weights=[3, 1, 2, 2])
     strengths, errors, covariance = fit
     assert strengths is fit.strengths
@@ -255,7 +417,133 @@ def test_result():
     assert lines[0].split() == ["item", "strength", "std.", "error", "95%", "from", "to"]
     assert [line.split()[0] for line in lines[1:]] == [fit.names[i] for i in np.argsort(-strengths)]
     assert float(lines[1].split()[1]) == pytest.approx(strengths.max(), abs=1e-4)
+    assert fit._repr_html_().startswith("<table><tr><th>item</th><th>strength</th>")
+    assert f"<td>{fit.names[int(strengths.argmax())]}</td><td>{strengths.max():.4f}</td>" in fit._repr_html_()
+    assert "<td>&lt;b&gt;</td>" in plr.fit_strengths([["<b>", "a"], ["a", "<b>"]])._repr_html_()
     described = plr.fit_strengths([["a", "b"], ["b", "a"]], features=[1.0, 2.0], weights=[2, 1])
     assert "(feature 0)" in described.summary()
     with pytest.raises(ValueError, match="level must be positive and below 1"):
         fit.intervals(1.0)
+
+
+def test_picture(monkeypatch):
+    """Mutants: a figure that a notebook shows as text; torch, which trains models, named where a picture needs none."""
+    fit = plr.fit_strengths([["a", "b"], ["b", "a"]])
+    with monkeypatch.context() as without:
+        without.setitem(sys.modules, "matplotlib.figure", None)
+        with pytest.raises(ImportError, match=r'^matplotlib is needed here .*: pip install "matplotlib>=[^ ]*$'):
+            fit.plot()
+    pytest.importorskip("matplotlib")
+    assert fit.plot()._repr_png_().startswith(b"\x89PNG")
+
+
+def davidson_luce(strengths, log_deltas, stages, rest):
+    """The log-probability of a ranking of sets, by enumeration of all sets that each stage may choose."""
+    left, result = [*itertools.chain(*stages), *rest], 0.0
+
+    def log_weight(chosen):
+        return np.mean([strengths[i] for i in chosen]) + log_deltas.get(len(chosen), -np.inf)
+
+    for stage in stages:
+        sets = [s for size in range(1, len(left) + 1) for s in itertools.combinations(left, size)]
+        result += log_weight(stage) - np.logaddexp.reduce([log_weight(s) for s in sets])
+        left = [i for i in left if i not in stage]
+    return result
+
+
+@pytest.mark.parametrize("longest", [2, 5])
+@pytest.mark.parametrize("unranked", ["absent", "last"])
+def test_draws_with_a_probability_of_their_own(longest, unranked):
+    """Davidson for battles, Davidson-Luce for rankings: gradient and information by enumeration.
+
+    Mutants: the rest after a ranking as a tie; a delta of sizes that do not occur; a share of n, not 1 / n;
+    a draw as half of two wins; the cross terms of deltas and strengths with the other sign.
+    """
+    rng, n = np.random.default_rng(3), 5
+    rankings = []
+    for _ in range(40):
+        items, size = rng.permutation(n), int(rng.integers(2, longest + 1))
+        places = np.sort(rng.integers(0, 3, size)) if longest > 2 else np.sort(rng.integers(0, 2, 2))
+        rankings.append([frozenset(items[:size][places == k].tolist()) for k in np.unique(places)])
+    counts = rng.integers(1, 4, 40)
+    fit = plr.fit_strengths(rankings, weights=counts, names=range(n), ties="davidson", unranked=unranked)
+    sizes = fit.draw_sizes.tolist()
+    assert sizes == sorted({len(s) for ranking in rankings for s in ranking} - {1})
+    rests = [set(range(n)) - set().union(*r) if unranked == "last" else set() for r in rankings]
+
+    def value(parameters):
+        deltas = {1: 0.0, **dict(zip(sizes, parameters[n:], strict=True))}
+        every = (davidson_luce(parameters, deltas, *each) for each in zip(rankings, rests, strict=True))
+        return counts @ np.array([*every])
+
+    at, steps = np.append(fit.strengths, fit.log_deltas), 1e-3 * np.eye(n + len(sizes))
+    assert np.abs([(value(at + s) - value(at - s)) / 2e-3 for s in steps]).max() < 2e-4
+    ends = [
+        [value(at + a + b) - value(at + a - b) - value(at - a + b) + value(at - a - b) for a in steps] for b in steps
+    ]
+    information = -np.array(ends) / 4e-6
+    information[:n, :n] += 1.0
+    inverse = np.linalg.inv(information)
+    inverse[:n] -= inverse[:n].mean(axis=0)
+    inverse[:, :n] -= inverse[:, :n].mean(axis=1, keepdims=True)
+    np.testing.assert_allclose(fit.covariance, inverse[:n, :n], atol=1e-5)
+    np.testing.assert_allclose(fit.log_delta_covariance, inverse[n:, n:], atol=1e-5)
+    outcomes = fit.predict([[0, 1], [1, 0], [{0, 1}]])
+    half, delta = (fit.strengths[0] - fit.strengths[1]) / 2, np.exp(fit.log_deltas[0])
+    np.testing.assert_allclose(outcomes, np.array([np.exp(half), np.exp(-half), delta]) / (2 * np.cosh(half) + delta))
+    assert "(log delta 2)" in fit.summary()
+
+
+def test_deltas_at_any_distance():
+    """60 digits at scores of 1e3 and 1e4. Mutant: weights in place of their logarithms."""
+    from plrank_fast.strengths.draws import expectations
+
+    scores = np.array([[0.0, 1e4, -1e3, 3.0, 2e3]])
+    log_z, shares, numbers = expectations(scores, np.eye(1, 5, dtype=bool), np.array([0.3, -2.0]), np.array([1, 2, 3]))
+    with mpmath.workdps(60):
+        weights = {
+            s: mpmath.exp(mpmath.mpf(delta) + sum(mpmath.mpf(scores[0, i]) for i in s) / n)
+            for n, delta in ((1, 0.0), (2, 0.3), (3, -2.0)) for s in itertools.combinations(range(5), n)
+        }  # fmt: skip
+        total = mpmath.fsum(weights.values())
+        share = [float(mpmath.fsum(w / len(s) for s, w in weights.items() if i in s) / total) for i in range(5)]
+    assert log_z[0] == pytest.approx(float(mpmath.log(total)), rel=1e-15)
+    np.testing.assert_allclose(shares[0], share, rtol=1e-11, atol=1e-300)
+    assert np.isfinite(numbers).all()
+
+
+@pytest.mark.parametrize(
+    ("battles", "problem"),
+    [
+        ([["a", "b"], [{"a", "b"}]], "no cycle of items has more wins than draws: pass a ridge"),
+        ([[{"a", "b"}], [{"c", "b"}]], "all battles are draws: drop the draws"),
+        ([["a", "b"], ["b", "c"], [{"c", "d"}], [{"d", "a"}]], "no cycle of items has more wins than draws"),
+        ([["a", "b"], ["b", "c"]], "item 'a' never comes after item 'b'|never comes before"),
+    ],
+)
+def test_what_draws_do_not_decide(battles, problem):
+    """Mutants: one win and one draw of a pair as enough (a fit of 10^15); cycles with as many wins as draws."""
+    with pytest.raises(ValueError, match=problem):
+        plr.fit_strengths(battles, ties="davidson")
+    decided = plr.fit_strengths([["a", "b"], ["b", "c"], [{"a", "c"}]], ties="davidson")  # two wins, one draw
+    assert np.isfinite(decided.standard_errors).all()
+    assert np.abs(decided.strengths).max() < 5.0
+
+
+def test_draws_as_r_fits_them():
+    """Davidson's data on chocolate puddings (1970): log delta and deviance in the vignette of R's PlackettLuce.
+
+    Mutant: the weight of a draw beside the product of both strengths, not its root.
+    """
+    pairs = [(1, 2), (1, 3), (2, 3), (1, 4), (2, 4), (3, 4), (1, 5), (2, 5)]
+    pairs += [(3, 5), (4, 5), (1, 6), (2, 6), (3, 6), (4, 6), (5, 6)]
+    won = [19, 16, 19, 18, 23, 19, 13, 16, 16, 17, 18, 22, 13, 14, 11]
+    lost = [22, 19, 19, 23, 19, 20, 19, 20, 15, 14, 21, 20, 18, 19, 21]
+    drawn = [16, 12, 10, 13, 9, 15, 18, 12, 17, 16, 12, 12, 10, 18, 12]
+    results = [[*map(list, pairs)], [[j, i] for i, j in pairs], [[{i, j}] for i, j in pairs]]
+    fit = plr.fit_strengths(
+        [*itertools.chain(*results)], names=range(1, 7), weights=won + lost + drawn, ties="davidson"
+    )
+    assert fit.log_deltas[0] == pytest.approx(-0.291927, abs=1e-6)
+    deviance = -2 * np.array(won + lost + drawn) @ np.log(fit.predict([*itertools.chain(*results)]))
+    assert deviance == pytest.approx(1619.4, abs=0.05)
