@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 import plrank_fast as plr
-from plrank_fast.torch import PlackettLuceLoss
+from plrank_fast.torch import ExpectedMetricLoss
 
 TOPICS, WORDS, LENGTH = 4, 8, 8  # the words of a document are of several topics; the query is the name of one topic
 
@@ -52,7 +52,7 @@ def main(n_steps=30, accumulate=4):
     torch.manual_seed(0)
     rng = np.random.default_rng(0)
     model, test = CrossEncoder(), list(lists(50, rng))
-    loss = PlackettLuceLoss(cutoff=10)
+    loss = ExpectedMetricLoss(cutoff=10)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
     before, seconds, start = ndcg(model, test), [], time.perf_counter()
     for _ in range(n_steps):

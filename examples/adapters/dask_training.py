@@ -12,7 +12,7 @@ from dask.distributed import Client
 import plrank_fast as plr
 from plrank_fast import lightgbm as of_lightgbm
 from plrank_fast import xgboost as of_xgboost
-from plrank_fast.dask import group_sizes, whole_queries
+from plrank_fast.dask import group_sizes, query_numbers, whole_queries
 
 
 def queries(n_queries=80, seed=0):
@@ -28,7 +28,7 @@ def queries(n_queries=80, seed=0):
 def main(**cluster):
     with Client(n_workers=2, threads_per_worker=1, dashboard_address="127.0.0.1:0", **cluster) as client:
         qid, X, y = whole_queries(*queries())  # now no query is in two partitions
-        matrix = xgboost.dask.DaskDMatrix(client, X, y, qid=qid)
+        matrix = xgboost.dask.DaskDMatrix(client, X, y, qid=query_numbers(qid))
         trained = xgboost.dask.train(client, {"learning_rate": 0.1}, matrix, 30, obj=of_xgboost.Objective())
         ranker = lightgbm.DaskLGBMRanker(
             objective=of_lightgbm.Objective(), client=client, tree_learner="data", n_estimators=30,

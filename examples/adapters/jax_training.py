@@ -8,7 +8,7 @@ import jax.numpy as jnp
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast.jax import plackett_luce_loss
+from plrank_fast.jax import expected_metric_loss
 
 
 def queries(n_queries=64, length=20, seed=0):
@@ -27,7 +27,7 @@ def scores_of(parameters, features):
 
 def loss_of(parameters, features, grades, mask, seed):
     """Return minus the expected NDCG@10."""
-    return plackett_luce_loss(scores_of(parameters, features), grades, mask=mask, cutoff=10, method="cmc", seed=seed)
+    return expected_metric_loss(scores_of(parameters, features), grades, mask=mask, cutoff=10, method="cmc", key=seed)
 
 
 @jax.jit

@@ -3,7 +3,7 @@
     pip install tensorflow
     python examples/adapters/tensorflow_training.py
 
-Copy `plackett_luce_loss`, which is the whole recipe. It works eagerly and inside ``tf.function``, but not with
+Copy `expected_metric_loss`, which is the whole recipe. It works eagerly and inside ``tf.function``, but not with
 ``jit_compile=True``, because XLA cannot call Python.
 """
 
@@ -13,7 +13,7 @@ import tensorflow as tf
 import plrank_fast as plr
 
 
-def plackett_luce_loss(scores, relevance, offsets, rank_weights, method="exact", seed=0):
+def expected_metric_loss(scores, relevance, offsets, rank_weights, method="exact", seed=0):
     """Return minus the mean expected metric of the queries, from scores of shape (n_docs,) or (n_docs, 1).
 
     relevance (gains of the documents), offsets (starts of the queries), rank_weights (of shape (K,) or (n_queries, K))
@@ -39,7 +39,7 @@ def plackett_luce_loss(scores, relevance, offsets, rank_weights, method="exact",
         @tf.custom_gradient
         def refuse(gradient, _):
             def twice(*_):
-                raise NotImplementedError("plackett_luce_loss has no second derivative")
+                raise NotImplementedError("expected_metric_loss has no second derivative")
 
             return gradient, twice
 
@@ -80,7 +80,7 @@ def main():
             ideal = plr.ideal_dcg(worth, plr.dcg_weights(10), offsets=offsets)[:, np.newaxis]
             weights = np.divide(plr.dcg_weights(10), ideal, out=np.zeros((len(ideal), 10)), where=ideal > 0)
             with tf.GradientTape() as tape:
-                loss = plackett_luce_loss(model(features), worth, offsets, weights, "cmc", epoch * len(data) + number)
+                loss = expected_metric_loss(model(features), worth, offsets, weights, "cmc", epoch * len(data) + number)
             optimizer.apply_gradients(
                 zip(tape.gradient(loss, model.trainable_variables), model.trainable_variables, strict=True)
             )

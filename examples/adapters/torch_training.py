@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 import plrank_fast as plr
-from plrank_fast.torch import PlackettLuceLoss
+from plrank_fast.torch import ExpectedMetricLoss
 
 
 def batches(n_queries=64, batch_size=16, seed=0):
@@ -35,7 +35,7 @@ def main():
     torch.manual_seed(0)
     data = list(batches())
     model = torch.nn.Sequential(torch.nn.Linear(8, 32), torch.nn.Sigmoid(), torch.nn.Linear(32, 1))
-    loss = PlackettLuceLoss(cutoff=10, method="cmc")
+    loss = ExpectedMetricLoss(cutoff=10, method="cmc")
     optimizer = torch.optim.Adam(model.parameters(), lr=0.01)
     before = ndcg(model, data)
     for epoch in range(30):

@@ -1,1 +1,1 @@
-"""Private: what the adapters to PyTorch and JAX share."""
+"""Private: what adapters to other libraries share."""

@@ -26,7 +26,7 @@ HALVES = (torch.float16, torch.bfloat16)  # NumPy has no bfloat16, and takes lon
 
 
 class _Block:
-    """Pinned memory, cut into the arrays of a call; most calls ask for those of the last one."""
+    """Pinned memory, cut into the arrays of a call; most calls ask for the arrays of the last one."""
 
     def __init__(self) -> None:
         self.views: dict[Any, tuple[Any, NDArray[Any]]] = {}  # the whole of it, by dtype

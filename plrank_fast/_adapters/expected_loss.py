@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
+from plrank_fast._core.runtime import arguments as _arguments
+from plrank_fast._methods.registry import AUTO, EXACT, SHORT_NAMES, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
-from plrank_fast.rank_weights import gains_of_labels
+from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
 from plrank_fast.validation import FloatArray
 
-GRADES = ": with gain='exponential' it holds grades; pass gain='linear' for gains"
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "cutoff": lambda cutoff: None if cutoff is None else validation.ranks_that_count(cutoff),
     "gain": lambda gain: validation.choice(gain, "gain", validation.Gain),
@@ -29,6 +29,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
 }  # the options of a loss have these
+A_SHARE = ": NDCG is a share of the ideal DCG, and DCG (normalize=False) takes any sign"
 SCALE = "be given with metric='err': it is the highest grade of the scale, which a batch may lack"
 
 
@@ -42,9 +43,17 @@ def loss_options(metric: str, max_label: float | None, rank_weights: Any = None,
     return checked
 
 
+def check_second_derivatives(method: str, metric: str) -> None:
+    """Refuse methods and metrics without second derivatives; "auto" is judged when it is resolved."""
+    has_them = SHORT_NAMES.get(method, method) in (AUTO, EXACT)
+    validation.require(has_them, f"second derivatives need method='exact', got {method!r}", RuntimeError)
+    has_them = metric in SUMS_OVER_RANKS
+    validation.require(has_them, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)
+
+
 def expected_loss(
     scores: NDArray[Any],
-    relevance: ArrayLike,
+    labels: ArrayLike,
     offsets: ArrayLike | None,
     mask: ArrayLike | None,
     weight: ArrayLike | None,
@@ -63,32 +72,34 @@ def expected_loss(
     labels_are_here: bool = True,
     direction: ArrayLike | None = None,
     **options: Any,
-) -> FloatArray:
+) -> tuple[FloatArray, bool]:
     """Compute the loss of each query, whose sum is the reduction asked for, and write the gradient of that sum.
 
+    The second result is whether no query has documents of different relevance, which `warn_if_all_alike` takes.
     The scores have a shape that `layout_of` takes, and ``gradient``, of float64 or float32, has theirs, with 0 in the
-    padding. The options are those of ``plrank_fast.torch.PlackettLuceLoss``, as `loss_options` returns them;
+    padding. It takes the options of ``plrank_fast.torch.ExpectedMetricLoss``, as `loss_options` returns them;
     ``options`` go to `value_and_gradient`. Only sampled methods call ``words``, which returns the words of the seed.
-    Arrays may be copied from a device until ``wait`` returns, relevance unless ``labels_are_here``; what needs none of
+    Arrays may be copied from a device until ``wait`` returns, labels unless ``labels_are_here``; what needs none of
     the values that are not here is done before.
     With a ``direction``, a change of the scores, the exact method writes the derivative of the gradient along it, and
     returns zeros.
     """
 
-    def read(labels: NDArray[Any]) -> FloatArray:
+    def read(given: NDArray[Any]) -> FloatArray:
         if with_gains and gain == "exponential":
-            return gains_of_labels(labels, n_threads, "relevance", GRADES)
-        return validation.real_array(labels, "relevance", n_threads=n_threads)
+            return gains_of_labels(given, n_threads, "labels", GRADES_OR_GAINS)
+        values = validation.real_array(given, "labels", n_threads=n_threads)
+        return validation.within(values, "labels", 0.0, np.inf, A_SHARE) if over_ideal else values
 
-    with_gains, n_threads = metric in WITH_GAINS, options["n_threads"]
+    with_gains, n_threads, over_ideal = metric in WITH_GAINS, options["n_threads"], normalize and metric == "ndcg"
     if not (with_gains and offsets is mask is weight is rank_weights is None):
         wait()
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
-    labels = layout.documents(relevance, "relevance")
+    given_labels = layout.documents(labels, "labels")
     target = labelled_metric(
-        metric, labels if with_gains else read(labels), layout.offsets, cutoff=cutoff, gain=lambda labels: labels,
-        rank_weights=rank_weights, max_label=max_label, name="relevance",
+        metric, given_labels if with_gains else read(given_labels), layout.offsets, cutoff=cutoff,
+        gain=lambda labels: labels, rank_weights=rank_weights, max_label=max_label,
     )  # fmt: skip
     factors: Any = -1.0  # one for each query's metric, or one for all
     total = float(n_queries)
@@ -99,17 +110,15 @@ def expected_loss(
         factors = factors / (total or 1.0)
     of_ranks = metric in SUMS_OVER_RANKS
     method = resolve_method(method, layout.offsets, target.rank_weights.shape[-1]) if of_ranks else EXACT
-    can_change = direction is None or method == EXACT
-    validation.require(can_change, f"second derivatives need method='exact', got {method!r}", RuntimeError)
-    can_change = direction is None or of_ranks
-    validation.require(can_change, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)
-    over_ideal = normalize and metric == "ndcg"
+    if direction is not None:
+        check_second_derivatives(method, metric)
     given_scores = layout.documents(scores, "scores")
     slopes = gradient.reshape(-1) if layout.places is None else np.empty(given_scores.size, gradient.dtype)
     if not labels_are_here:
         wait()
     if with_gains:
-        target = target._replace(relevance=read(labels))
+        target = target._replace(relevance=read(given_labels))
+    all_alike = scores.size > 0 and _arguments.are_all_alike(target.relevance, layout.offsets)
     wait()
     if method == EXACT and direction is None and metric != "ap":
         values = _exact.scaled_expectations(
@@ -138,4 +147,11 @@ def expected_loss(
     if layout.places is not None:
         gradient.fill(0)
         gradient.reshape(-1)[layout.places] = slopes  # np.put takes three times as long
-    return values
+    return values, all_alike
+
+
+def warn_if_all_alike(all_alike: bool, n_queries: int, mask: NDArray[Any] | None) -> None:
+    """Warn of a batch in which nothing can be learned; a single query may be padding, or have nothing relevant."""
+    if all_alike and (n_queries > 1 or (mask is not None and mask.ndim == 2 and not mask.any())):
+        remedy = "" if mask is None else "mask must be True for documents and False for padding"
+        validation.nothing_to_learn("labels", remedy)

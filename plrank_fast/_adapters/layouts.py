@@ -11,19 +11,20 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast.validation import IntArray
 
+LONGEST_LIST = 2000  # in training: a list of MSLR-WEB30K has at most 1,251 documents, and 20 have some 2,400
+
 
 class Layout(NamedTuple):
     """Places of the documents of a ragged batch in an array of another shape."""
 
     shape: tuple[int, ...]
-    offsets: IntArray  # those of the ragged batch
-    places: NDArray[np.intp] | None  # those of the documents; None if there is no padding
+    offsets: IntArray  # of the ragged batch
+    places: NDArray[np.intp] | None  # of the documents; None if there is no padding
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Return the values of the documents, one after another, (n_docs,), without the padding."""
         array = validation.as_array(values, name)
-        same = array.shape == self.shape or (self.places is None and array.shape == (math.prod(self.shape),))
-        validation.require(same, f"{name} must have the shape of scores, {self.shape}, got {array.shape}")
+        _check_shape(array, name, self.shape, flat=self.places is None)
         return array.reshape(-1) if self.places is None else array.reshape(-1).take(self.places)
 
 
@@ -42,15 +43,46 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     validation.shape_of_scores(shape, offsets, mask)
     if mask is not None:
         places = validation.as_array(mask, "mask")
-        kind = "booleans, True for documents, got dtype"
-        validation.require(places.dtype == np.bool_, f"mask must hold {kind} {places.dtype}", TypeError)
-        validation.require(places.shape == shape, f"mask must have the shape of scores, {shape}, got {places.shape}")
+        _check_mask(places, shape)
         of_documents = np.flatnonzero(places)
         rows = offsets_of_rows(shape if len(shape) == 2 else (1, *shape))
         return Layout(shape, of_documents.searchsorted(rows), of_documents)
     if len(shape) == 1 or shape[1] == 1:
-        return Layout(shape, validation.query_offsets(offsets, shape[0]), None)
+        return Layout(shape, validation.query_offsets(offsets, shape[0], shown=True), None)
     return Layout(shape, offsets_of_rows(shape), None)
+
+
+def warn_if_one_list(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:
+    """Warn of so many documents without offsets that they look like a batch."""
+    if offsets is mask is None and (len(shape) == 1 or shape[1] == 1):
+        validation.warn_if_longer(shape[0], LONGEST_LIST)
+
+
+def _check_shape(array: Any, name: str, shape: tuple[int, ...], flat: bool) -> None:
+    """Check that an array has the shape of scores, or of all documents one after another if it may be ``flat``."""
+    same = array.shape == shape or (flat and array.shape == (math.prod(shape),))
+    validation.require(same, f"{name} must have the shape of scores, {shape}, got {array.shape}")
+
+
+def _check_mask(mask: Any, shape: tuple[int, ...]) -> None:
+    validation.of_type(mask.dtype == np.bool_, "mask", "of booleans, True for documents", mask.dtype)
+    _check_shape(mask, "mask", shape, flat=False)
+
+
+def check_shapes(
+    shape: tuple[int, ...], labels: Any, offsets: Any = None, mask: Any = None, weight: Any = None,
+    rank_weights: Any = None, **others: Any,
+) -> int:  # fmt: skip
+    """Check the shapes of a loss's arrays, whose values need not be known yet; return the number of queries."""
+    n_queries = count_queries(shape, offsets, mask)
+    if mask is not None:
+        _check_mask(mask, shape)
+    _check_shape(labels, "labels", shape, flat=mask is None)
+    if weight is not None:
+        validation.one_entry_each(weight, "weight", n_queries, "queries")
+    if rank_weights is not None:
+        validation.shape_of_rank_weights(rank_weights, "rank_weights", n_queries)
+    return n_queries
 
 
 def offsets_of_rows(shape: tuple[int, ...]) -> IntArray:

@@ -43,7 +43,7 @@ def padded(values, filling, length=7):
 class Torch:
     """Draws by PyTorch's generator or a seed; numbers in float64."""
 
-    dtype, near, rng = np.float64, 1e-12, "rng"
+    dtype, near, source = np.float64, 1e-12, "generator"
 
     def __init__(self):
         self.torch = pytest.importorskip("torch", reason="PyTorch is not installed")
@@ -89,7 +89,7 @@ class Torch:
 class Jax:
     """Draws by keys; numbers in float32."""
 
-    dtype, near, rng = np.float32, 1e-5, "seed"
+    dtype, near, source = np.float32, 1e-5, "key"
 
     def __init__(self):
         self.func = self.jax = pytest.importorskip("jax", reason="JAX is not installed")
@@ -111,7 +111,7 @@ class Jax:
         return self.adapter.PlackettLuce(self.array(scores), cutoff)
 
     def words(self, seed):
-        return np.asarray(self.jax.random.key_data(self.jax.random.key(seed))).tolist()
+        return np.asarray(self.jax.random.bits(self.jax.random.key(seed), (4,))).tolist()
 
     def sample(self, policy, shape=(), seed=0):
         draw = self.jax.jit(self.adapter.PlackettLuce.sample, static_argnums=2)

@@ -65,6 +65,7 @@ class LightGBM:
 
     def __init__(self, library):
         self.library, self.adapter = library, plrank_lightgbm
+        self.dropping_all = {"boosting": "dart", "drop_rate": 1.0, "skip_drop": 0.0}
 
     def data(self, *, weights=None, start=None, group=True):
         weights = None if weights is None else np.repeat(weights, SIZES)
@@ -73,9 +74,9 @@ class LightGBM:
             free_raw_data=False,
         )  # fmt: skip
 
-    def train(self, objective, rounds, data=None, model=None):
+    def train(self, objective, rounds, data=None, model=None, **parameters):
         return self.library.train(
-            QUIET | {"objective": objective}, data or self.data(), rounds, init_model=model
+            QUIET | {"objective": objective} | parameters, data or self.data(), rounds, init_model=model
         )  # fmt: skip
 
     def scores(self, model):
@@ -90,6 +91,9 @@ class XGBoost:
 
     def __init__(self, library):
         self.library, self.adapter = library, plrank_xgboost
+        # since 3.4, trees drop others without a booster of their own, and "dart" warns
+        own = tuple(map(int, library.__version__.split(".")[:2])) < (3, 4)
+        self.dropping_all = {"rate_drop": 1.0} | ({"booster": "dart"} if own else {})
 
     def data(self, *, labels=TRAIN.labels, weights=None, start=None, group=True):
         matrix = self.library.DMatrix(TRAIN.features, labels, base_margin=start)
@@ -99,10 +103,9 @@ class XGBoost:
             matrix.set_weight(weights)
         return matrix
 
-    def train(self, objective, rounds, data=None, model=None):
-        return self.library.train(
-            {"learning_rate": 0.1, "nthread": 1}, data or self.data(), rounds, obj=objective, xgb_model=model
-        )
+    def train(self, objective, rounds, data=None, model=None, **parameters):
+        parameters = {"learning_rate": 0.1, "nthread": 1} | parameters
+        return self.library.train(parameters, data or self.data(), rounds, obj=objective, xgb_model=model)
 
     def scores(self, model):
         return model.predict(self.library.DMatrix(TRAIN.features))
@@ -136,8 +139,24 @@ def test_rounds_by_hand(trees, weights, calls, monkeypatch):
     assert moved[0] < 1e-6 < moved[1]
 
 
+def test_rounds_of_dart(trees, monkeypatch):
+    """Scores without the trees that were dropped are no new training, and say nothing about the first tree.
+
+    Mutants: rounds counted by scores (0, 1, 0 ...); the warning of a tree without a split by scores; another training
+    of the same objective, on the same data, counted on.
+    """
+    rounds, raw, data = [], BoostingObjective._raw_derivatives, trees.data()
+    monkeypatch.setattr(
+        BoostingObjective, "_raw_derivatives", lambda *given: rounds.append(given[-1]) or raw(*given)
+    )  # fmt: skip
+    objective = trees.adapter.Objective(method="cmc", first_round=3)
+    for _ in range(2):
+        trees.train(objective, 6, data, **trees.dropping_all)
+    assert rounds == 2 * [3, 4, 5, 6, 7, 8]
+
+
 def test_the_threads_of_the_library_are_borrowed(trees, monkeypatch):
-    """Those of the library spin after a loop of its own. Mutant: the metric on other threads."""
+    """The library's threads spin after a loop of its own. Mutant: the metric on other threads."""
     borrowed = []
     monkeypatch.setattr(boosting, "threads_of", lambda name: contextlib.nullcontext(borrowed.append(name)))
     trees.train(trees.adapter.Objective(), 1)
@@ -147,7 +166,7 @@ def test_the_threads_of_the_library_are_borrowed(trees, monkeypatch):
 
 def test_without_groups(trees):
     """An error, and one that says what to do. Mutant: all documents taken for one query."""
-    with pytest.raises(ValueError, match=r"no groups.*pass (group|qid)="):
+    with pytest.raises(ValueError, match=r"no groups.*: (pass group=|call set_group\(numpy\.diff\()"):
         trees.train(trees.adapter.Objective(), 1, trees.data(group=False))
 
 
@@ -160,6 +179,23 @@ def test_resumed_training_equals_uninterrupted(trees):
     np.testing.assert_allclose(resumed, whole, rtol=1e-6, atol=1e-6)
     wrong = trees.scores(trees.train(trees.adapter.Objective(method="cmc"), 7, model=half))
     assert np.abs(wrong - whole).max() > 1e-3
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "catboost"])
+def test_scores_have_the_gain_of_the_objective(library, request):
+    """Labels are gains here, and 2**300 is none. Mutants: exponential gains in ``score``, or in histories."""
+    request.getfixturevalue(library)
+    linear, labels = {"gain": "linear"}, TRAIN.labels * 100.0
+    if library == "lightgbm":
+        ranker = plrank_lightgbm.Ranker(objective=plrank_lightgbm.Objective(**linear), n_estimators=3, verbosity=-1)
+        score = ranker.fit(TRAIN.features, labels, qid=QUERY).score(TRAIN.features, labels, qid=QUERY)
+    else:
+        ranker = plr.catboost.Ranker(loss_function=BoostingObjective(**linear), iterations=3, **CATBOOST)
+        data = TRAIN.features, labels, QUERY
+        score = ranker.fit(*data, eval_set=data).score(*data)
+        assert ranker.evals_result_["validation"]["ndcg_plrank@10_linear"][-1] == pytest.approx(score)
+    expected = RankingMetric(**linear).evaluate(ranker.predict(TRAIN.features), labels, TRAIN.offsets)
+    assert score == pytest.approx(expected, abs=1e-12)
 
 
 class TestLightGBM:
@@ -233,8 +269,9 @@ class TestLightGBM:
             options = {"nfold": 3, "stratified": False, "feval": feval}
             with pytest.raises(ValueError, match=r"query in the data set must be all or none.*GroupKFold"):
                 lightgbm.cv(QUIET | {"objective": objective}, data(), 2, **options)
-        result = lightgbm.cv(QUIET | {"objective": own}, data(), 4, folds=selection.GroupKFold(3), feval=metric)
-        assert result["valid ndcg_plrank@10-mean"][-1] > CONSTANT
+        both = [metric, plrank_lightgbm.Metric(gain="linear")]
+        result = lightgbm.cv(QUIET | {"objective": own}, data(), 4, folds=selection.GroupKFold(3), feval=both)
+        assert result["valid ndcg_plrank@10_linear-mean"][-1] > result["valid ndcg_plrank@10-mean"][-1] > CONSTANT
 
     def test_groups_that_change_in_place(self):
         """Mutants: groups and weights of the last round recognised by identity; the kept array not a copy."""
@@ -273,14 +310,35 @@ class TestLightGBM:
 
     def test_trees_without_splits_are_told(self, lightgbm):
         """``bagging_by_query`` takes all rows from any custom objective. Mutants: told each round; told of training."""
-        options = QUIET | {"bagging_by_query": True, "bagging_fraction": 0.5, "bagging_freq": 1}
-        with pytest.warns(UserWarning, match=r"first tree has left all scores .*bagging_by_query=True") as told:
-            lightgbm.train(options | {"objective": plrank_lightgbm.Objective()}, LightGBM(lightgbm).data(), 5)
+        options = {"bagging_by_query": True, "bagging_fraction": 0.5, "bagging_freq": 1}
+        native = LightGBM(lightgbm)
+        for before in None, native.train(plrank_lightgbm.Objective(), 2):
+            with pytest.warns(UserWarning, match=r"first tree has no split: .*bagging_by_query=True") as told:
+                native.train(plrank_lightgbm.Objective(), 5, model=before, **options)
+            assert len(told) == 1
+
+    def test_positions_have_no_effect(self, lightgbm):
+        """Once, in a training. Mutants: no word; a warning each round."""
+        positioned = lightgbm.Dataset(
+            TRAIN.features, TRAIN.labels, group=SIZES, position=np.concatenate([np.arange(size) for size in SIZES]),
+        )  # fmt: skip
+        with pytest.warns(UserWarning, match=r"^position only .*: .*off_policy\.relevance_from_clicks$") as told:
+            LightGBM(lightgbm).train(plrank_lightgbm.Objective(), 3, positioned)
         assert len(told) == 1
 
 
 class TestXGBoost:
     """Traps of XGBoost alone."""
+
+    @pytest.mark.parametrize("method", ["exact", "cmc"])
+    @pytest.mark.parametrize("goes_on", [False, True])
+    def test_trees_without_splits_are_told(self, xgboost, method, goes_on):
+        """With "cmc" their leaf moves all scores alike. Mutants: told by scores, which move; told of other trees."""
+        native = XGBoost(xgboost)
+        before = native.train(plrank_xgboost.Objective(), 3) if goes_on else None
+        with pytest.warns(UserWarning, match="^the first tree has no split") as told:
+            native.train(plrank_xgboost.Objective(method=method), 3, model=before, gamma=1e9)
+        assert len(told) == 1
 
     def test_metric_equals_its_own(self, xgboost):
         """With queries without relevant documents counted as XGBoost counts them. Mutants: ``empty`` 0, K of 9."""
@@ -361,6 +419,16 @@ class TestCatBoost:
             scores += values[number, leaves[:, number]]
         np.testing.assert_array_equal(pool.get_weight(), np.repeat(weights, SIZES))  # the caller's pool is as it was
         np.testing.assert_array_equal(np.ravel(pool.get_baseline()), start)
+
+    def test_group_weights(self, catboost):
+        """CatBoost applies them to trees, and hides them from metrics. Mutants: taken; dropped by the ranker."""
+        weights = np.repeat(np.where(np.arange(SIZES.size) % 2, 1.0, 3.0), SIZES)
+        with pytest.raises(ValueError, match=r"^pool must not have group_weight, .*: pass weight="):
+            plr.catboost.train(CATBOOST, self.pool(catboost, group_weight=weights), 2)
+        expected = plr.catboost.train(CATBOOST, self.pool(catboost, weight=weights), 3).predict(TEST.features)
+        ranker = plr.catboost.Ranker(iterations=3, **CATBOOST)
+        ranker.fit(TRAIN.features, TRAIN.labels, QUERY, group_weight=weights)
+        np.testing.assert_array_equal(ranker.predict(TEST.features), expected)
 
     def test_no_team_of_threads_for_each_tree(self, catboost, monkeypatch):
         """CatBoost may wait for the end of one for ever; the model that is returned is one of its own.
@@ -487,7 +555,7 @@ class TestCatBoost:
 
     @pytest.mark.parametrize("values", [2, 3, 40])
     def test_categories(self, catboost, values, calls):
-        """The scores of training are those of the model. Mutants: leaves of the pool that is trained on; of the other.
+        """The scores of training are the model's. Mutants: leaves of the pool that is trained on; of the other.
 
         CatBoost fails to find leaves by a category of two values in a quantised pool.
         """
@@ -520,7 +588,7 @@ class TestCatBoost:
             assert "_history" not in fitted.get_params()
         alone = plr.catboost.Ranker(iterations=2, **CATBOOST).fit(TRAIN.features, TRAIN.labels, QUERY)
         assert (alone.best_iteration_, alone.best_score_, alone.evals_result_) == (None, {}, {})
-        assert plr.catboost.Ranker().n_features_in_ is None
+        assert not hasattr(plr.catboost.Ranker(), "n_features_in_")
         with pytest.raises(TypeError, match=r"eval_set must be a catboost.Pool or \(X, y, group_id\), got tuple of 2"):
             ranker.fit(TRAIN.features, TRAIN.labels, QUERY, eval_set=evaluation[:2])
 

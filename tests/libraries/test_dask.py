@@ -1,4 +1,4 @@
-"""Dask: partitions hold whole queries, and trees grown on two workers are those of one process.
+"""Dask: partitions hold whole queries, and two workers grow the same trees as one process.
 
 The workers are threads of this process, which saves the seconds that processes take to start.
 """
@@ -19,7 +19,7 @@ import dask.dataframe as dd
 import distributed
 import pandas as pd
 
-from plrank_fast.dask import group_sizes, whole_queries
+from plrank_fast.dask import group_sizes, query_numbers, whole_queries
 
 ROOT = Path(__file__).resolve().parents[2]
 ROUNDS = 8
@@ -82,6 +82,11 @@ def test_no_query_is_split(sizes, expected, kind):
     assert sizes_of_queries.npartitions == results[0].npartitions
     of_partitions = dask.compute(*sizes_of_queries.to_delayed())
     assert tuple(part.sum() for part in of_partitions if part.size) == expected
+    numbers = query_numbers(results[0])
+    assert np.array_equal(numbers.compute(), np.repeat(np.arange(5), [3, 2, 6, 1, 2]))
+    assert [part.size for part in dask.compute(*numbers.to_delayed())] == [
+        len(part) for part in dask.compute(*np.ravel(results[0].to_delayed()))
+    ]
 
 
 @pytest.mark.parametrize(
@@ -101,6 +106,18 @@ def test_no_query_is_split(sizes, expected, kind):
 def test_wrong_collections(qid, others, error, message):
     with pytest.raises(error, match=message):
         whole_queries(qid, *others)
+
+
+@pytest.mark.parametrize("sizes", [(5, 9), (4, 10)])
+def test_sparse_arrays_become_matrices(sizes):
+    """Neither library concatenates the arrays. Mutants: only arrays of queries that are moved; dense ones."""
+    sparse = pytest.importorskip("scipy.sparse")
+    rows = np.eye(14)
+    X = cut(rows, sizes).map_blocks(sparse.csr_array, meta=sparse.csr_array((0, 0)))
+    _, X = whole_queries(cut(IDENTIFIERS, sizes), X)
+    parts = dask.compute(*np.ravel(X.to_delayed()))
+    assert [type(part) for part in parts] == 2 * [sparse.csr_matrix]
+    assert np.array_equal(sparse.vstack(parts).toarray(), rows)
 
 
 # --- training on two workers
@@ -145,12 +162,14 @@ def partitions(problem, client):
     return placed
 
 
-@pytest.mark.parametrize("options", [{}, {"normalize": "dataset"}, {"curvature": "hessian", "cutoff": 5}])
+@pytest.mark.parametrize(
+    "options", [{}, {"normalize": "dataset"}, {"curvature": "hessian", "cutoff": 5}, {"method": "cmc"}]
+)
 def test_xgboost_on_two_workers(client, problem, partitions, options):
     """The model of one process, to the rounding of float32; and the metric.
 
     Mutants: the unit of each worker by itself; the largest gain likewise; XGBoost's mean
-    of the workers' metrics.
+    of the workers' metrics; random streams of each worker that begin with its first query, or are apart by worker.
     """
     xgboost = pytest.importorskip("xgboost")
     import xgboost.dask as dask_xgboost
@@ -159,7 +178,7 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
 
     X, y, qid, _ = problem
     parameters = {"learning_rate": 0.3, "base_score": 0.0, "max_depth": 3, "nthread": 1}
-    objective = Objective(method="exact", **options)
+    objective = Objective(**{"method": "exact"} | options)
     whole = xgboost.DMatrix(X, y, qid=qid)
     history = {}
     alone = xgboost.train(
@@ -167,7 +186,8 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
         evals_result=history, verbose_eval=False,
     )  # fmt: skip
     identifiers, features, labels = partitions
-    matrix = dask_xgboost.DaskDMatrix(client, features, labels, qid=identifiers)
+    far_apart = identifiers.astype(np.int64) * 2**32  # which XGBoost takes for one query
+    matrix = dask_xgboost.DaskDMatrix(client, features, labels, qid=query_numbers(far_apart))
     assert len(matrix.worker_map) == 2
     both = dask_xgboost.train(
         client, parameters, matrix, ROUNDS, obj=objective, custom_metric=Metric(), evals=[(matrix, "train")],
@@ -179,6 +199,25 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
     np.testing.assert_allclose(
         both["history"]["train"]["ndcg_plrank@10"], history["train"]["ndcg_plrank@10"], rtol=1e-6
     )
+
+
+@pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")
+@pytest.mark.parametrize(("method", "chosen"), [("auto", "pl_rank_exact"), ("cmc", "pl_rank_cmc")])
+def test_lightgbm_workers_choose_alike(client, partitions, method, chosen, monkeypatch):
+    """One worker has short lists, the other long ones. Mutants: the choice by a worker's own lists; streams from 0."""
+    lightgbm = pytest.importorskip("lightgbm")
+    from plrank_fast.lightgbm import Objective
+
+    seen, prepared = [], Objective._prepared
+    monkeypatch.setattr(Objective, "_prepared", lambda *given: seen.append(prepared(*given)) or seen[-1])
+    ranker = lightgbm.DaskLGBMRanker(
+        objective=Objective(method=method), client=client, tree_learner="data", n_estimators=2, reg_lambda=1.0,
+        metric="None", verbosity=-1,
+    )  # fmt: skip
+    identifiers, features, labels = partitions
+    ranker.fit(features, labels, group=group_sizes(identifiers))
+    assert [data.method for data in seen] == [chosen] * 2
+    assert len({data.first_query for data in seen}) == (2 if method == "cmc" else 1)
 
 
 # --- documents

@@ -178,9 +178,9 @@ def test_no_rows_and_no_items(library):
 )  # fmt: skip
 def test_errors_name_the_argument(library, error, message, call):
     arguments = [library.policy, library.array][: call.__code__.co_argcount]
-    # JAX wraps what the host finds in an error of its own
-    with pytest.raises(Exception if "repeat" in message else error, match=message):
-        np.asarray(call(*arguments))
+    of_values = isinstance(library, Jax) and "repeat" in message  # JAX allows no exception on the host
+    with pytest.warns(UserWarning, match=message) if of_values else pytest.raises(error, match=message):
+        assert np.isnan(np.asarray(call(*arguments)))
 
 
 def test_numbers_of_samples(library):
@@ -284,7 +284,7 @@ def test_transformations(jax):
          lambda policy: policy(scores_of(2, 4)).log_prob([[0], [1], [2]])),
         (ValueError, "sample_shape must be at least 0, got -1", lambda policy: policy([1.0]).sample(0, (-1,))),
         (TypeError, "sample_shape must be a tuple of integers, got int", lambda policy: policy([1.0]).sample(0, 5)),
-        (TypeError, "key must be an int, an array of integers or a key", lambda policy: policy([1.0]).sample(0.5)),
+        (TypeError, "key must be a key, an int or an array of integers", lambda policy: policy([1.0]).sample(0.5)),
         (Exception, "key must not be negative, got -1 at index 0",
          lambda policy: policy([1.0]).sample(np.array([-1, 2])).block_until_ready()),
     ],

@@ -276,7 +276,7 @@ def check_samples_per_block(query):
 
 
 def check_stream_seek(query):
-    """The rankings of a block are those of one call; the last block may be cut short."""
+    """A block has the rankings of one call; the last block may be cut short."""
     block = C["samples_per_block"](query.n_items)
     for number, sampler in enumerate(SAMPLERS):
         if sampler in ("auto", "alias"):

@@ -169,3 +169,38 @@ def test_arrow_without_pyarrow(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r'pip install ("pyarrow>=|arrow$)'):  # where the project is not installed
         plr.dcg(type("Column", (), {"__arrow_c_array__": None})(), LABELS)
+
+
+LISTS = {
+    "polars": library("polars", lambda polars, rows: polars.Series(rows)),
+    "polars, sliced": library("polars", lambda polars, rows: polars.Series([[9.0], *rows])[1:]),
+    "pandas": library("pandas", lambda pandas, rows: pandas.Series(rows)),
+    "Arrow": arrow(lambda pa, rows: pa.array(rows)),
+    "Arrow, sliced": arrow(lambda pa, rows: pa.array([[9.0], *rows])[1:]),
+    "Arrow, chunked": arrow(lambda pa, rows: pa.chunked_array([rows[:1], rows[1:]])),
+    "awkward": library("awkward", lambda awkward, rows: awkward.Array([[9.0], *rows])[1:]),
+    "lists": list,
+    "torch": library("torch", lambda torch, rows: torch.nested.nested_tensor(rows, layout=torch.jagged)),
+    "torch, strided": library("torch", lambda torch, rows: torch.nested.nested_tensor(rows)),
+    "torch, a part": library("torch", lambda torch, rows: torch.nested.nested_tensor_from_jagged(
+        torch.tensor([9.0, *np.concatenate(rows), 9.0]), 1 + torch.tensor([0, *map(len, rows)]).cumsum(0)
+    )),
+    "torch, with holes": library("torch", lambda torch, rows: torch.nested.nested_tensor_from_jagged(
+        torch.tensor(np.concatenate([[*row, 9.0] for row in rows])), torch.tensor([0, 3, 4, 6]), torch.tensor([2, 0, 1])
+    )),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
+@pytest.mark.parametrize("kind", LISTS)
+def test_columns_of_lists(kind):
+    """A query in each row: what the error says to pass is right. Mutants: the values of the whole column for its
+    part; another library's calls; rows without documents left out; PyTorch's message alone."""
+    scores = LISTS[kind]([[0.3, 0.2], [], [0.9]])
+    with pytest.raises((TypeError, ValueError), match=r"^scores ") as caught:
+        plr.dcg(scores, LABELS)
+    values, offsets = re.search(": if its rows are queries, pass (.*) and offsets=(.*)$", str(caught.value)).groups()
+    known = {name: sys.modules.get(name) for name in ("numpy", "pyarrow", "awkward", "torch")}
+    known |= {"offsets_from_group": plr.offsets_from_group, "scores": scores}
+    values, offsets = eval(values, known), eval(offsets, known)
+    assert plr.dcg(values, LABELS, offsets=offsets).tolist() == plr.dcg(SCORES, LABELS, offsets=[0, 2, 2, 3]).tolist()

@@ -1,5 +1,7 @@
 """Runs for other people's evaluation, whose numbers are ours; chunks for process pools, whose bits are the whole's."""
 
+import collections
+
 import numpy as np
 import pytest
 
@@ -48,7 +50,7 @@ NAMES = {
 
 @pytest.mark.parametrize("kind", NAMES)
 def test_names_of_any_array(kind):
-    """Names are those of the judgements. Mutant: ``str`` of each element, which is 'tensor(7)', '7.0' or "b'7'"."""
+    """Names are the judgements'. Mutant: ``str`` of each element, which is 'tensor(7)', '7.0' or "b'7'"."""
     assert to_run([0.5, 0.1], [0, 1, 2], qids=NAMES[kind]()) == {"7": {"0": 0.5}, "3": {"0": 0.1}}
     assert to_run([0.5, 0.1], [0, 2], docids=NAMES[kind]()) == {"0": {"7": 0.5, "3": 0.1}}
 
@@ -117,13 +119,13 @@ def test_metrics_of_trec_eval_on_incomplete_runs(name):
 
 
 def test_alignment():
-    """Rows are taken like mappings. Mutants: the queries of the run; the order of the names."""
+    """Rows of three are taken like mappings. Mutants: the queries of the run; the order of the names."""
     run, qrels = incomplete(0)
     judged = align_run(run, qrels)
     assert judged.qids == list(qrels)
     assert judged.offsets.dtype == np.int64
     assert not np.isfinite(judged.scores[slice(*judged.offsets[5:7])]).any()
-    rows = [[(q, d, value, "Q0") for q, docs in given.items() for d, value in docs.items()] for given in (run, qrels)]
+    rows = [[(q, d, value) for q, docs in given.items() for d, value in docs.items()] for given in (run, qrels)]
     for one, other in zip(judged, align_run(*map(iter, rows)), strict=True):
         np.testing.assert_array_equal(one, other)
     names, _ = judged.docids, judged.scores
@@ -133,6 +135,74 @@ def test_alignment():
         assert retrieved == sorted(retrieved, reverse=True)
     nothing = align_run({}, {})
     assert (nothing.scores.size, nothing.offsets.tolist(), nothing.qids) == (0, [0], [])
+
+
+def columns(*names):
+    """Four rows of a run beside its judgements, a column for each name; ranks that ascend where scores descend."""
+    values = {
+        "qid": [7, 7, 7, 9], "docno": [71, 72, 73, 71], "rank": [0, 1, 2, 0], "score": [9.0, 8.5, 8.0, 7.0],
+        "iteration": [0, 0, 0, 0], "label": [0, 1, 2, 1],
+    }  # fmt: skip
+    aliases = {"query_id": "qid", "q_id": "qid", "doc_id": "docno", "relevance": "label", "rel": "label"}
+    return {name: values[aliases.get(name, name)] for name in names}
+
+
+class OfRanx:
+    """The interface of ranx.Run and ranx.Qrels 0.3.21, neither of which is a mapping nor can be iterated over."""
+
+    def __init__(self, nested):
+        self.nested = nested
+
+    def __len__(self):
+        return len(self.nested)
+
+    def __getitem__(self, query):
+        return self.nested[query]
+
+    def to_dict(self):
+        return collections.defaultdict(dict, self.nested)
+
+
+TABLES = {
+    "itertuples": lambda table: pytest.importorskip("pandas").DataFrame(table).itertuples(index=False),
+    "itertuples with an index": lambda table: pytest.importorskip("pandas").DataFrame(table).itertuples(),
+    "pandas": lambda table: pytest.importorskip("pandas").DataFrame(table),
+    "polars": lambda table: pytest.importorskip("polars").DataFrame(table),
+    "polars rows": lambda table: pytest.importorskip("polars").DataFrame(table).iter_rows(named=True),
+    "records": lambda table: pytest.importorskip("pandas").DataFrame(table).to_records(index=False),
+    "pyarrow": lambda table: pytest.importorskip("pyarrow", reason="`make test-all` installs pyarrow").table(table),
+}
+
+
+@pytest.mark.parametrize("kind", TABLES)
+def test_named_rows_and_frames(kind):
+    """Fields are found by their names, in any order. Mutants: by position, which takes ranks for scores and documents
+    for grades of 71; the fourth field dropped; ``docid``, PyTerrier's own number, before ``docno``."""
+    make = TABLES[kind]
+    expected = [[9.0, 8.5, 8.0, 7.0], [0, 1, 2, 1], [0, 3, 4], ["7", "9"], ["71", "72", "73", "71"]]
+    for run, qrels in [
+        (("qid", "docno", "rank", "score"), ("qid", "iteration", "docno", "label")),
+        (("rank", "score", "doc_id", "query_id"), ("q_id", "doc_id", "rel")),
+        (("score", "docno", "q_id"), ("relevance", "docno", "qid", "score")),
+    ]:
+        judged = align_run(make(columns(*run)), make(columns(*qrels)))
+        assert [np.asarray(each).tolist() for each in judged] == expected
+    run = {"docid": [0, 1], **columns("qid", "docno", "score")}
+    run = {name: values[:2] for name, values in run.items()}
+    assert from_run(make(run), [0, 2], [7], [71, 72]).tolist() == [9.0, 8.5]
+    with pytest.raises(ValueError, match=r"^run must have a field score, got .*'qid', 'docno', 'rank'"):
+        align_run(make(columns("qid", "docno", "rank")), {"7": {"71": 1}})
+    with pytest.raises(ValueError, match=r"^qrels must have one field of relevance, label, rel, got relevance and l"):
+        align_run({"7": {"71": 1.0}}, make(columns("qid", "docno", "label", "relevance")))
+    with pytest.raises(ValueError, match=r"^documents of run must not be missing, got .* at index 1"):
+        align_run(make({"qid": [7, 7], "docno": ["71", None], "score": [1.0, 2.0]}), {"7": {"71": 1}})
+
+
+def test_runs_of_ranx():
+    """Mutant: iterated over, which asks ranx for the query 0."""
+    run, qrels = incomplete(0)
+    for one, other in zip(align_run(OfRanx(run), OfRanx(qrels)), align_run(run, qrels), strict=True):
+        np.testing.assert_array_equal(one, other)
 
 
 def test_exchanged_run_and_judgements():
@@ -151,21 +221,26 @@ def test_exchanged_run_and_judgements():
         (ValueError, "qids must have 5 names, got 4", lambda: to_run(SCORES, OFFSETS, QIDS[1:])),
         (ValueError, "qids must be distinct, got 'a' again at index 4", lambda: to_run(SCORES, OFFSETS, list("abcda"))),
         (TypeError, "qids must be an iterable of names", lambda: to_run(SCORES, OFFSETS, "abcde")),
-        (TypeError, r"run must be a mapping from queries to scores, or rows \(query, document, score\), got NoneType",
+        (TypeError, r"run must be a mapping .*, a data frame, or rows \(query, document, score\), got NoneType",
          lambda: from_run(None, OFFSETS)),
         (TypeError, r"run\['q'\] must be a mapping from documents to scores, got list",
          lambda: from_run({"q": ["a"]}, [0, 1])),
-        (TypeError, r"qrels must be rows \(query, document, score\), if not a mapping, got 'query_id'",
+        (TypeError, r"qrels must be rows \(query, document, score\), if not a mapping, got 'query_id' at index 0",
          lambda: align_run({}, ["query_id", "doc_id"])),
+        (ValueError, r"run must have rows \(query, document, score\) or rows with names of fields, got \('q', 'Q0', "
+         r"'d', 1, 0.5\) at index 1: pass a data frame with columns such as qid, docno and score$",
+         lambda: align_run([("q", "c", 1.5), ("q", "Q0", "d", 1, 0.5)], {"q": {"d": 1}})),
         (TypeError, r"got str: read the file with ir_measures.read_trec_run or read_trec_qrels$",
          lambda: align_run("run.txt", {})),
-        (TypeError, r"^qrels must be .*, got DataFrame: pass its itertuples\(index=False\)$",
+        (TypeError, r"^run must be .*, got LazyFrame: pass run.collect\(\)$",
+         lambda: align_run(pytest.importorskip("polars").LazyFrame({"q": ["a"]}), {})),
+        (ValueError, r"^qrels must have a field qid, or query_id, .*, got \['q'\]",
          lambda: align_run({}, pytest.importorskip("pandas").DataFrame({"q": ["a"]}))),
         (ValueError, "^run must have rows, got an iterator without any: once read, it has none left$",
          lambda: align_run(iter(()), {})),
         (ValueError, "run must have at least one of the queries of qrels, such as 'q1', got none, but '1'$",
          lambda: align_run({"1": {"a": 1.0}}, {"q1": {"a": 1}})),
-        (ValueError, "run must have each document of a query once, got 'a' of 'q' again",
+        (ValueError, "run must have each document of a query once, got 'a' of 'q' again at index 1$",
          lambda: align_run([("q", "a", 1.0), ("q", "a", 2.0)], {})),
         (TypeError, "queries of run must hold integers or strings, of one kind, got 'b' at index 1, after 7",
          lambda: from_run({7: {}, "b": {}}, [0])),

@@ -18,7 +18,7 @@ from jax.sharding import PartitionSpec as P  # noqa: E402
 from plrank_fast import jax as adapter  # noqa: E402
 from plrank_fast.jax import PlackettLuce  # noqa: E402
 
-plackett_luce_loss = partial(adapter.plackett_luce_loss, **DCG)
+expected_metric_loss = partial(adapter.expected_metric_loss, **DCG)
 SCORES, LABELS = (each.astype(np.float32) for each in (frameworks.SCORES, frameworks.LABELS))
 
 pytestmark = IGNORED_WARNINGS
@@ -30,8 +30,8 @@ def test_jit_and_the_seed_as_data():
 
     def step(scores, seed, first_query):
         traces.append(seed)
-        return plackett_luce_loss(
-            scores, LABELS, OFFSETS, cutoff=3, method="pl_rank_3", n_samples=5, seed=seed, first_query=first_query,
+        return expected_metric_loss(
+            scores, LABELS, OFFSETS, cutoff=3, method="pl_rank_3", n_samples=5, key=seed, first_query=first_query,
             reduction="sum",
         )  # fmt: skip
 
@@ -43,14 +43,13 @@ def test_jit_and_the_seed_as_data():
     keys = jax.random.split(jax.random.key(1), 2)
     of_keys = [np.asarray(compiled(SCORES, key, 0)) for key in keys]
     assert (of_keys[0] != of_keys[1]).any()
-    assert (of_keys[0] == compiled(SCORES, jax.random.key_data(keys[0]), 0)).all()
 
 
 def test_vmap_over_seeds():
     """Under jit too. Mutant: the seed of the first row for all."""
 
     def loss(seed):
-        return plackett_luce_loss(SCORES, LABELS, cutoff=3, method="cmc", seed=seed)
+        return expected_metric_loss(SCORES, LABELS, cutoff=3, method="cmc", key=seed)
 
     together = jax.jit(jax.vmap(loss))(jnp.arange(20))
     assert np.unique(together).size > 5
@@ -62,18 +61,20 @@ def test_float64():
     # what JAX has by that name is a flag that refuses to be asked whether it is true
     enable_x64 = (jax if hasattr(jax, "enable_x64") else importlib.import_module("jax.experimental")).enable_x64
     with enable_x64(True):
-        gradient = jax.grad(plackett_luce_loss)(jnp.asarray(SCORES, dtype=jnp.float64), LABELS, OFFSETS, **EXACT)
+        gradient = jax.grad(expected_metric_loss)(jnp.asarray(SCORES, dtype=jnp.float64), LABELS, OFFSETS, **EXACT)
     expected = -plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS) / 5
     np.testing.assert_allclose(gradient, expected, rtol=1e-12)
 
 
 def test_derivatives_by_data_are_refused():
     """Rather than taken for zero. Mutant: no check of what is perturbed."""
-    with pytest.raises(TypeError, match=r"relevance must not be differentiated: pass jax.lax.stop_gradient\(relevance"):
-        jax.grad(plackett_luce_loss, argnums=1)(SCORES, LABELS, OFFSETS)
+    with pytest.raises(TypeError, match=r"labels must not be differentiated: pass jax.lax.stop_gradient\(labels"):
+        jax.grad(expected_metric_loss, argnums=1)(SCORES, LABELS, OFFSETS)
 
-    gradient = jax.grad(lambda scores: plackett_luce_loss(scores, jax.lax.stop_gradient(scores > 0) * 1.0, OFFSETS))
-    np.testing.assert_array_equal(jax.jit(gradient)(SCORES), jax.grad(plackett_luce_loss)(SCORES, SCORES > 0, OFFSETS))
+    gradient = jax.grad(lambda scores: expected_metric_loss(scores, jax.lax.stop_gradient(scores > 0) * 1.0, OFFSETS))
+    np.testing.assert_array_equal(
+        jax.jit(gradient)(SCORES), jax.grad(expected_metric_loss)(SCORES, SCORES > 0, OFFSETS)
+    )
 
 
 @pytest.mark.skipif(not hasattr(jax, "shard_map"), reason="shard_map keeps account of what varies since JAX 0.6")
@@ -82,7 +83,7 @@ def test_inside_shard_map():
     `_zero`); the labels left out of what varies; ``symbolic_zeros``, which shard_map does not know."""
     mesh, cut, whole = jax.sharding.Mesh(np.array(jax.devices()[:2]), "queries"), P("queries"), P()
     losses = {
-        lambda scores, labels: plackett_luce_loss(scores, labels, reduction="sum", **EXACT): LABELS.reshape(4, 4),
+        lambda scores, labels: expected_metric_loss(scores, labels, reduction="sum", **EXACT): LABELS.reshape(4, 4),
         lambda scores, rankings: PlackettLuce(scores).log_prob(rankings.swapaxes(0, 1)).sum(): RNG.permuted(
             np.tile(np.arange(4), (4, 2, 1)), axis=2
         ),
@@ -96,12 +97,36 @@ def test_inside_shard_map():
             np.testing.assert_allclose(jax.jit(inside)(scores, data), expected, rtol=1e-6, atol=1e-7)
 
 
+@pytest.mark.skipif(not hasattr(jax.sharding, "reshard"), reason="older JAX has no types that say how arrays are cut")
+def test_on_an_explicit_mesh():
+    """`jax.make_mesh` makes such meshes. The numbers equal those without a cut. Mutants: arrays left cut for
+    the host; results of an eager callback, which nothing can read."""
+    mesh = jax.make_mesh((2,), ("queries",), axis_types=(jax.sharding.AxisType.Explicit,))
+    cut = jax.sharding.NamedSharding(mesh, P("queries"))
+    rankings = RNG.permuted(np.tile(np.arange(4), (4, 2, 1)), axis=2)
+    rows, flat = (LABELS.reshape(4, 4),), (LABELS,)
+    loss = partial(expected_metric_loss, **EXACT)
+    calls = [
+        (jax.grad(loss), rows), (jax.grad(lambda *of: loss(*of, offsets=[0, 5, 16])), flat), (jax.hessian(loss), rows),
+        (jax.vmap(jax.grad(loss)), rows),
+        (lambda scores, order: jax.grad(lambda x: PlackettLuce(x).log_prob(order.swapaxes(0, 1)).sum())(scores),
+         (rankings,)),
+        (lambda scores: PlackettLuce(scores).sample(jax.random.key(0), (3,)), ()),
+    ]  # fmt: skip
+    with jax.set_mesh(mesh):  # of which JAX's own ``grad`` has need where there is no ``jit``
+        for call, data in calls:
+            scores = SCORES.reshape(-1, *(4,) * (data is not flat))
+            arguments = [jax.device_put(each, cut) for each in (scores, *data)]
+            for function in (call, jax.jit(call)):
+                np.testing.assert_allclose(function(*arguments) + 0, call(scores, *data), rtol=1e-6, atol=1e-7)
+
+
 def test_compiled_once(caplog):
     """Without ``jit`` too. Mutants: a function of its own for the callback of each call; seed 0 without a word."""
     log_prob = lambda scores: PlackettLuce(scores).log_prob(np.array([2, 0, 1]))  # noqa: E731
     for call in (
-        lambda scores, _: jax.grad(plackett_luce_loss)(scores, LABELS, OFFSETS, **EXACT),
-        lambda scores, seed: jax.grad(plackett_luce_loss)(scores, LABELS, OFFSETS, method="cmc", seed=seed),
+        lambda scores, _: jax.grad(expected_metric_loss)(scores, LABELS, OFFSETS, **EXACT),
+        lambda scores, seed: jax.grad(expected_metric_loss)(scores, LABELS, OFFSETS, method="cmc", key=seed),
         lambda scores, _: jax.grad(log_prob)(scores),
         lambda scores, seed: PlackettLuce(scores).sample(seed, (2,)),
     ):
@@ -114,10 +139,32 @@ def test_compiled_once(caplog):
 def test_integers_that_jax_would_wrap_around_are_refused():
     """Mutant: one of the limits left out; 2**32 is then 0."""
     for number in (2**32, -(2**32)):
-        with pytest.raises(ValueError, match=f"relevance must fit int32, got {number} at index 0"):
-            plackett_luce_loss(SCORES[:1], np.array([number]))
+        with pytest.raises(ValueError, match=f"labels must fit int32, got {number} at index 0"):
+            expected_metric_loss(SCORES[:1], np.array([number]))
 
 
-def test_negative_seeds_are_named():
-    with pytest.raises(Exception, match="seed must not be negative, got -1 at index 1"):
-        plackett_luce_loss(np.zeros(3), np.arange(3.0), method="cmc", seed=np.array([3, -1])).block_until_ready()
+def test_values_that_are_here_are_refused_at_once():
+    """Values of NumPy and of Python. Mutant: offsets or a seed left to the host, which may not raise."""
+    with pytest.raises(ValueError, match="key must not be negative, got -1 at index 1"):
+        expected_metric_loss(np.zeros(3), np.arange(3.0), method="cmc", key=np.array([3, -1]))
+    with pytest.raises(ValueError, match=r"offsets must .*: sizes of queries become offsets by offsets_from_group"):
+        jax.jit(lambda scores: expected_metric_loss(scores, LABELS, offsets=[4, 12]))(SCORES)
+
+
+def test_the_distribution_has_no_exceptions_on_the_host():
+    """Draws that cannot be made are -1, log-probabilities NaN. Mutant: an exception in the callback."""
+    policy = PlackettLuce(jnp.array([0.0, jnp.nan, 1.0]))
+    with pytest.warns(UserWarning, match="scores must be finite, got nan at index 1: the results in JAX are -1"):
+        assert (policy.sample(0) == -1).all()
+    with pytest.warns(UserWarning, match="scores must be finite, got nan at index 1: the results in JAX are nan"):
+        assert jnp.isnan(jax.grad(lambda scores: PlackettLuce(scores).log_prob(np.arange(3)))(policy.scores)).all()
+
+
+def test_uses_of_a_key_are_seen():
+    """By JAX's own check. Mutant: ``key_data``, which is no use."""
+    key, loss = jax.random.key(0), partial(expected_metric_loss, SCORES, LABELS, method="cmc")
+    for use in (lambda: loss(key=key), lambda: PlackettLuce(SCORES).sample(key)):
+        with jax.debug_key_reuse(True), pytest.raises(jax.errors.KeyReuseError):
+            use(), jax.random.normal(key)
+    with pytest.raises(ValueError, match=r"key must be a single one, got keys of shape \(2,\)"):
+        loss(key=jax.random.split(key))

@@ -1,14 +1,20 @@
 """The ranker for scikit-learn: what it optimises, and that it goes through scikit-learn's own machinery."""
 
+import contextlib
+import pickle
+from datetime import date
+
 import numpy as np
 import pytest
 
+import plrank_fast as plr
 from problems import features
 
 sklearn = pytest.importorskip("sklearn", reason="scikit-learn is not installed")
 
 from scipy import sparse  # noqa: E402
-from sklearn.model_selection import GridSearchCV, GroupKFold  # noqa: E402
+from sklearn.base import clone  # noqa: E402
+from sklearn.model_selection import GridSearchCV, GroupKFold, cross_val_score  # noqa: E402
 from sklearn.pipeline import make_pipeline  # noqa: E402
 from sklearn.preprocessing import StandardScaler  # noqa: E402
 from sklearn.utils.estimator_checks import parametrize_with_checks  # noqa: E402
@@ -26,17 +32,88 @@ def those_that_do_not_apply(estimator):
     } | {"check_sample_weights_not_overwritten": "weights that differ within a query are refused"}
 
 
+def of_trees():
+    """The rankers of the boosting libraries that are installed, by the names of their queries."""
+    with contextlib.suppress(ImportError):
+        yield plr.lightgbm.Ranker(n_estimators=5, min_child_samples=1, n_jobs=1), "qid"
+    with contextlib.suppress(ImportError):
+        yield plr.catboost.Ranker(iterations=5, depth=3, thread_count=1), "group_id"
+
+
+OTHERS = list(of_trees())
 CHECKS = parametrize_with_checks(
-    [PlackettLuceRanker(), PlackettLuceRanker(None, gain="linear", normalize=False)],
+    [PlackettLuceRanker(), PlackettLuceRanker(None, gain="linear", normalize=False), *(each for each, _ in OTHERS)],
     expected_failed_checks=those_that_do_not_apply,
+)
+RANKERS = pytest.mark.parametrize(
+    ("ranker", "name"), [(PlackettLuceRanker(5), "qid"), *OTHERS], ids=lambda each: type(each).__module__
 )
 
 
 # before 1.8 they are a generator, which pytest is about to refuse
 @pytest.mark.parametrize(CHECKS.args[0], list(CHECKS.args[1]), **CHECKS.kwargs)
 def test_checks_of_scikit_learn(estimator, check):
-    """All but those of weights of rows. Mutant: a parameter changed in ``__init__``."""
+    """All but the checks of weights of rows. Mutant: a parameter changed in ``__init__``."""
     check(estimator)
+
+
+@RANKERS
+def test_routed_pipeline_and_search(ranker, name):
+    """Queries and weights reach ``fit`` and ``score``. Mutants: ``score`` without ``sample_weight``, which a routed
+    pipeline passes on; no requests; the queries of other folds."""
+    option = next(
+        each for each in ("alpha", "reg_lambda", "l2_leaf_reg") if each in {"l2_leaf_reg", *ranker.get_params()}
+    )
+    weight = np.random.default_rng(0).integers(1, 3, size=QID.max() + 1)[QID].astype(float)
+    with sklearn.config_context(enable_metadata_routing=True):
+        asking = clone(ranker).set_params(**{option: 0.5})
+        asking.set_fit_request(sample_weight=True, **{name: True})
+        asking.set_score_request(sample_weight=True, **{name: True})
+        pipeline = make_pipeline("passthrough", asking)
+        given = {name: QID, "sample_weight": weight, "groups": QID}
+        search = GridSearchCV(
+            pipeline, {f"{type(ranker).__name__.lower()}__{option}": [0.5]}, cv=GroupKFold(3), error_score="raise"
+        )
+        search.fit(X, Y, **given)
+        scores = cross_val_score(pipeline, X, Y, cv=GroupKFold(3), params=given, error_score="raise")
+    assert search.best_score_ == pytest.approx(scores.mean())
+    for (train, test), score in zip(GroupKFold(3).split(X, Y, QID), scores, strict=True):
+        fitted = clone(asking).fit(X[train], Y[train], sample_weight=weight[train], **{name: QID[train]})
+        expected = fitted.score(X[test], Y[test], sample_weight=weight[test], **{name: QID[test]})
+        assert score == pytest.approx(expected)
+        assert score != pytest.approx(fitted.score(X[test], Y[test], **{name: QID[test]}))
+        with pytest.raises(ValueError, match=f"^{name} must be given to score, as the ranker was fitted on 20 queries"):
+            fitted.score(X[test], Y[test])
+
+
+@RANKERS
+def test_columns_of_frames(ranker, name):
+    """Their names and their order are as in ``fit``, and they hold numbers: LightGBM ends the process at a text of
+    Polars. Mutants: columns read by position in ``predict`` or ``score``; text handed on."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    columns = {f"x{index}": column for index, column in enumerate(X.T)}
+    for frame in pandas.DataFrame, polars.DataFrame:
+        known, turned = frame(columns), frame(dict(reversed(columns.items())))
+        fitted = pickle.loads(pickle.dumps(clone(ranker).fit(known, Y, **{name: QID})))
+        np.testing.assert_allclose(fitted.predict(known), clone(ranker).fit(X, Y, **{name: QID}).predict(X))
+        for call in (fitted.predict, lambda of, fitted=fitted: fitted.score(of, Y, **{name: QID})):
+            with pytest.raises(ValueError, match="Feature names must be in the same order as they were in fit"):
+                call(turned)
+        for wrong in (np.resize(["red", "blue"], Y.size), [date(2020, 1, 1)] * Y.size):
+            with pytest.raises(TypeError, match=r"^column 'new' of X must hold numbers, got .*: .*or leave it out$"):
+                clone(ranker).fit(frame({**columns, "new": wrong}), Y, **{name: QID})
+
+
+@RANKERS
+@pytest.mark.parametrize("kind", ["csr_array", "csr_matrix", "coo_array"])
+def test_sparse_features(ranker, name, kind):
+    """The results equal arrays'. Mutant: CatBoost's refusal of sparse arrays passed on."""
+    holes = np.where(X > 1.0, X, 0.0)
+    rows = getattr(sparse, kind)(holes)
+    fitted = clone(ranker).fit(rows, Y, **{name: QID})
+    np.testing.assert_allclose(
+        fitted.predict(rows), clone(ranker).fit(holes, Y, **{name: QID}).predict(holes), atol=1e-4
+    )
 
 
 def test_labels_below_0_have_no_ndcg():
@@ -83,7 +160,10 @@ def test_sampled_rankings_are_rows_of_their_queries():
             assert (ranking[rows.size :] == -1).all()
     again = ranker.sample_rankings(X[order], 3, qid=QID[order], random_state=0)
     assert (again == rankings).all()
-    by_state = [ranker.sample_rankings(X, 1, 2, random_state=np.random.RandomState(5)) for _ in range(2)]
+    states = [np.random.RandomState(5) for _ in range(2)]
+    with pytest.raises(ValueError, match="n_samples must be at least 1"):  # which draws nothing
+        ranker.sample_rankings(X, 0, random_state=states[0])
+    by_state = [ranker.sample_rankings(X, 1, 2, random_state=state) for state in states]
     assert (by_state[0] == by_state[1]).all()
     assert by_state[0].shape == (1, 1, 2)
 

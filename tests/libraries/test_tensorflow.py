@@ -21,7 +21,7 @@ def loss_and_gradient(scores, *options):
     scores = tf.constant(scores)
     with tf.GradientTape() as tape:
         tape.watch(scores)
-        loss = 3 * RECIPE["plackett_luce_loss"](scores, LABELS, OFFSETS, WEIGHTS, *options)
+        loss = 3 * RECIPE["expected_metric_loss"](scores, LABELS, OFFSETS, WEIGHTS, *options)
     return loss.numpy(), tape.gradient(loss, scores).numpy()
 
 
@@ -48,7 +48,7 @@ def test_inside_a_function_with_the_seed_as_data():
     def loss_and_gradient_of(scores, seed):
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            loss = RECIPE["plackett_luce_loss"](scores, LABELS, OFFSETS, WEIGHTS, "cmc", seed)
+            loss = RECIPE["expected_metric_loss"](scores, LABELS, OFFSETS, WEIGHTS, "cmc", seed)
         return tape.gradient(loss, scores)
 
     for seed in (1, 2):
@@ -64,7 +64,7 @@ def test_second_derivatives_are_refused():
         outer.watch(scores)
         with tf.GradientTape() as tape:
             tape.watch(scores)
-            loss = RECIPE["plackett_luce_loss"](scores, LABELS, OFFSETS, WEIGHTS)
+            loss = RECIPE["expected_metric_loss"](scores, LABELS, OFFSETS, WEIGHTS)
         gradient = tape.gradient(loss, scores)
     with pytest.raises(NotImplementedError, match="no second derivative"):
         outer.gradient(gradient, scores)

@@ -18,8 +18,8 @@ from plrank_fast import torch as adapter  # noqa: E402
 from plrank_fast._adapters import device_copies  # noqa: E402
 from plrank_fast.torch import QueryBatchSampler  # noqa: E402
 
-PlackettLuceLoss = functools.partial(adapter.PlackettLuceLoss, **DCG)
-plackett_luce_loss = functools.partial(adapter.plackett_luce_loss, **DCG)
+ExpectedMetricLoss = functools.partial(adapter.ExpectedMetricLoss, **DCG)
+expected_metric_loss = functools.partial(adapter.expected_metric_loss, **DCG)
 
 
 def leaf(values=SCORES, dtype=torch.float64):
@@ -30,7 +30,7 @@ def leaf(values=SCORES, dtype=torch.float64):
 def test_tensors_of_a_cuda_device():
     """The numbers of the CPU, by way of pinned memory."""
     here, there = leaf(), torch.tensor(SCORES, device="cuda", requires_grad=True)
-    loss = PlackettLuceLoss(3, method="exact", reduction="none")
+    loss = ExpectedMetricLoss(3, method="exact", reduction="none")
     loss(here, LABELS, OFFSETS).sum().backward()
     result = loss(there, torch.tensor(LABELS, device="cuda"), torch.tensor(OFFSETS, device="cuda"))
     result.sum().backward()
@@ -45,21 +45,21 @@ def test_tensors_of_a_cuda_device():
 ])  # fmt: skip
 def test_the_module_hands_on_its_options(options, monkeypatch):
     """Mutants: an option dropped; another default than the function's."""
-    given, function = {}, inspect.signature(adapter.plackett_luce_loss).parameters
-    for name, each in inspect.signature(adapter.PlackettLuceLoss).parameters.items():
+    given, function = {}, inspect.signature(adapter.expected_metric_loss).parameters
+    for name, each in inspect.signature(adapter.ExpectedMetricLoss).parameters.items():
         assert each.default == function[name].default
-    monkeypatch.setattr(adapter, "plackett_luce_loss", lambda *_, **others: given.update(others))
-    loss = adapter.PlackettLuceLoss(**options)
-    loss(leaf(), LABELS, weight=3, rng=5, first_query=2)
-    assert (options | {"weight": 3, "rng": 5, "first_query": 2}).items() <= given.items()
+    monkeypatch.setattr(adapter, "expected_metric_loss", lambda *_, **others: given.update(others))
+    loss = adapter.ExpectedMetricLoss(**options)
+    loss(leaf(), LABELS, weight=3, generator=5, first_query=2)
+    assert (options | {"weight": 3, "generator": 5, "first_query": 2}).items() <= given.items()
     assert ("rank_weights given" if "rank_weights" in options else "metric='err', cutoff=10") in repr(loss)
 
 
 def test_errors_of_pytorch():
     with pytest.raises(TypeError, match="scores must be a floating point tensor, got ndarray"):
-        plackett_luce_loss(SCORES, LABELS)
-    with pytest.raises(TypeError, match="relevance must not require a gradient"):
-        plackett_luce_loss(leaf(), leaf(LABELS))
+        expected_metric_loss(SCORES, LABELS)
+    with pytest.raises(TypeError, match="labels must not require a gradient"):
+        expected_metric_loss(leaf(), leaf(LABELS))
 
 
 # --- autograd
@@ -69,7 +69,7 @@ def test_double_backward():
     """Mutants: a gradient that is a constant for autograd; the product with the Hessian without the weights of
     queries."""
     options = {"cutoff": 3, "method": "exact", "reduction": "none", "weight": np.arange(1.0, 6.0)}
-    loss = functools.partial(plackett_luce_loss, relevance=LABELS, offsets=OFFSETS, **options)
+    loss = functools.partial(expected_metric_loss, labels=LABELS, offsets=OFFSETS, **options)
     assert torch.autograd.gradgradcheck(loss, (leaf(),), atol=1e-6)
 
 
@@ -87,7 +87,7 @@ def test_compiled_without_a_break(method, reduction):
     """To the bits of what is not, random numbers too, once for all passes. Mutants: the operator not differentiable;
     `_Loss` applied when traced; labels of NumPy checked when traced; the wrong query's upstream gradient."""
     torch._dynamo.reset()
-    loss = PlackettLuceLoss(3, method=method, reduction=reduction)
+    loss = ExpectedMetricLoss(3, method=method, reduction=reduction)
     weights = torch.arange(1.0, 6.0, dtype=torch.float64)
 
     def ragged(scores, labels, offsets):
@@ -112,7 +112,7 @@ def test_compiled_without_a_break(method, reduction):
 
 def test_exported():
     """Mutant: no autograd formula of the operator's own."""
-    loss, data = PlackettLuceLoss(3, method="exact"), (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS))
+    loss, data = ExpectedMetricLoss(3, method="exact"), (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS))
     exported = torch.export.export(loss, data).module()
     gradients = [torch.autograd.grad(each(*data), data[0])[0] for each in (loss, exported)]
     assert torch.equal(*gradients)
@@ -122,9 +122,9 @@ def operators():
     rows, labels, mask = padded_tensors()
     options = ["ndcg", 3, "linear", None, False, "none", "pl_rank_3", 4, 1e-6, None, 0]
     ragged = (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS), None, None, None, torch.tensor([7]), *options)
-    yield "plackett_luce_loss", ragged
+    yield "expected_metric_loss", ragged
     yield (
-        "plackett_luce_loss",
+        "expected_metric_loss",
         (rows.float().requires_grad_(), labels, None, mask, *[None] * 2, torch.tensor([7]), *options),
     )
     rankings = torch.tensor([[[0, 1]], [[3, 2]]])
@@ -141,26 +141,29 @@ def test_operators(name, arguments):
 
 @pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_jagged_nested_tensors():
-    """Scores are nested, relevance has the same lengths or is flat. Mutant: relevance of other lengths taken."""
+    """Scores are nested, labels have the same lengths or are flat. Mutant: labels of other lengths taken."""
     flat, filled = leaf(), OFFSETS[[0, 1, 3, 4, 5]]
-    loss = PlackettLuceLoss(3, method="exact", reduction="none")
+    loss = ExpectedMetricLoss(3, method="exact", reduction="none")
     expected = loss(flat, LABELS, filled)
     expected.sum().backward()
-    labels = torch.nested.nested_tensor_from_jagged(torch.tensor(LABELS), torch.tensor(filled))
-    for relevance in (LABELS, labels):
+    jagged = torch.nested.nested_tensor_from_jagged(torch.tensor(LABELS), torch.tensor(filled))
+    for labels in (LABELS, jagged):
         values = leaf()
         scores = torch.nested.nested_tensor_from_jagged(values, torch.tensor(filled))
-        result = loss(scores, relevance)
+        result = loss(scores, labels)
         result.sum().backward()
         assert (result == expected).all()
         assert (values.grad == flat.grad).all()
     other = torch.nested.nested_tensor_from_jagged(torch.tensor(LABELS), torch.tensor([0, 1, 8, 9, 16]))
-    with pytest.raises(ValueError, match="relevance must be over the same queries"):
+    with pytest.raises(ValueError, match="labels must be over the same queries"):
         loss(scores, other)
     holes = torch.nested.narrow(flat.detach().reshape(4, 4), 1, *torch.ones(2, 4, dtype=int), layout=torch.jagged)
     for wrong in (torch.nested.nested_tensor([flat.detach()[:3], flat.detach()[3:]]), holes):
-        with pytest.raises(TypeError, match="scores must be a jagged nested tensor without holes"):
+        with pytest.raises(TypeError, match=r"scores must be a jagged tensor without holes.*: .*torch.cat\(scores.unb"):
             loss(wrong, LABELS)
+    for name in ("labels", "mask"):
+        with pytest.raises(TypeError, match=rf"{name} must be a dense tensor, got .*: .* {name}.values\(\) and"):
+            loss(**{"scores": flat, "labels": LABELS, name: jagged})
 
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
@@ -170,15 +173,15 @@ def test_empty_and_meta_tensors(reduction):
     options = {"reduction": reduction, "method": "exact"}
     for shape, masked in ((0,), False), ((0, 3), False), ((0, 3), True), ((3, 0), True):
         scores, mask = torch.zeros(shape, requires_grad=True), torch.ones(shape, dtype=bool) if masked else None
-        loss = plackett_luce_loss(scores, torch.zeros(shape), mask=mask, **options)
+        loss = expected_metric_loss(scores, torch.zeros(shape), mask=mask, **options)
         loss.sum().backward()
         assert loss.shape == ((1 if shape == (0,) else shape[0],) if reduction == "none" else ())
         assert scores.grad.shape == shape
     rows = torch.zeros(0, 3)
-    loss = torch.vmap(functools.partial(plackett_luce_loss, **options))(rows, rows)
+    loss = torch.vmap(functools.partial(expected_metric_loss, **options))(rows, rows)
     assert (loss.shape, loss.dtype) == ((0, 1) if reduction == "none" else (0,), torch.float32)
     scores = torch.zeros(4, 3, device="meta", requires_grad=True)
-    loss = plackett_luce_loss(scores, torch.zeros(4, 3, device="meta"), **options)
+    loss = expected_metric_loss(scores, torch.zeros(4, 3, device="meta"), **options)
     assert loss.shape == ((4,) if reduction == "none" else ())
     loss.sum().backward()
     assert scores.grad.shape == (4, 3)
@@ -194,22 +197,22 @@ def losses_of(loss, passes, **options):
 def test_random_numbers_are_those_of_pytorch():
     """Every pass has others, by its generator or a given one. Mutants: seeds from fresh entropy; the default
     generator always used; draws for the exact method."""
-    loss = PlackettLuceLoss(3, method="cmc")
+    loss = ExpectedMetricLoss(3, method="cmc")
     torch.manual_seed(9)
     whole = losses_of(loss, 6)
     assert len(set(whole)) > 3
     torch.manual_seed(9)
     assert losses_of(loss, 3) == whole[:3]
     assert losses_of(pickle.loads(pickle.dumps(loss)), 3) == whole[3:]
-    assert losses_of(loss, 6, rng=torch.Generator().manual_seed(9)) == whole
+    assert losses_of(loss, 6, generator=torch.Generator().manual_seed(9)) == whole
     before = torch.get_rng_state()
-    losses_of(PlackettLuceLoss(3, method="exact"), 1)
+    losses_of(ExpectedMetricLoss(3, method="exact"), 1)
     assert (torch.get_rng_state() == before).all()
 
 
 def test_the_loss_leaves_no_trace_in_checkpoints():
     """Mutant: a state of its own, without which, or with which, a model would not load."""
-    with_loss = torch.nn.Sequential(torch.nn.Linear(1, 1), PlackettLuceLoss(3, method="cmc"))
+    with_loss = torch.nn.Sequential(torch.nn.Linear(1, 1), ExpectedMetricLoss(3, method="cmc"))
     assert list(with_loss.state_dict()) == list(torch.nn.Sequential(torch.nn.Linear(1, 1)).state_dict())
 
 
@@ -232,8 +235,6 @@ def test_batches_of_whole_queries():
     for batches in passes:
         sizes = [sum(docs.stop - docs.start for docs in batch) for batch in batches]
         assert max(sizes) <= 6
-        firsts = [batch[0].stop - batch[0].start for batch in batches]
-        assert all(size + first > 6 for size, first in zip(sizes, firsts[1:], strict=False))
         assert sorted((docs.start, docs.stop) for batch in batches for docs in batch) == list(pairwise(OFFSETS))
     in_order = adapter.QueryBatchSampler(torch.tensor(LENGTHS), 4, shuffle=False)
     assert list(in_order) == [[0, 1], [2], [3], [4]]
@@ -242,27 +243,66 @@ def test_batches_of_whole_queries():
         adapter.QueryBatchSampler(LENGTHS, 0)
 
 
+@pytest.mark.parametrize("n_queries", [0, 1, 2, 60])
+@pytest.mark.parametrize("num_replicas", [1, 3])
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_batches_of_each_process(n_queries, num_replicas, shuffle):
+    """The number of batches is that of `len` in each process and pass, as schedules of learning rates and Lightning
+    expect. Each query occurs once, or in some processes if there are fewer than these. Mutants: as many batches as an
+    order happens to have; batches left over; a query of those that are cut left out; an order of each process."""
+    lengths = np.random.default_rng(0).integers(0, 9, n_queries)
+
+    def samplers(seed):
+        options = {"shuffle": shuffle, "num_replicas": num_replicas}
+        generators = [torch.Generator().manual_seed(seed) if seed else None for _ in range(num_replicas)]
+        return [QueryBatchSampler(lengths, 9, generator=each, rank=i, **options) for i, each in enumerate(generators)]
+
+    of_ranks = samplers(7)
+    passes = [[list(sampler) for sampler in of_ranks] for _ in range(20)]
+    for batches in passes:
+        assert {len(of_rank) for of_rank in batches} == {len(of_ranks[0])}
+        every = [batch for of_rank in batches for batch in of_rank]
+        assert max((lengths[batch].sum() for batch in every), default=0) <= 9
+        queries = [query for batch in every for query in batch]
+        assert sorted(set(queries)) == list(range(n_queries))
+        assert len(queries) <= max(n_queries, num_replicas)
+    if n_queries == 60:
+        assert len({str(batches) for batches in passes}) == (20 if shuffle else 1)
+        for others in samplers(7), samplers(0):
+            for sampler in (*of_ranks, *others):
+                sampler.set_epoch(3)
+            same = [list(sampler) for sampler in others] == [list(sampler) for sampler in of_ranks]
+            assert same == (not shuffle or others[0]._seed == 7)
+    assert len({len(sampler) for sampler in samplers(0)}) == 1
+
+
+def test_epochs_of_the_default_generator():
+    """`torch.manual_seed` decides. Mutants: the seed left out, or the epoch."""
+    orders = []
+    for seed, epoch in ((1, 4), (1, 4), (1, 5), (9, 4)):
+        torch.manual_seed(seed)
+        sampler = QueryBatchSampler(LENGTHS.repeat(5), 20)
+        torch.rand(len(orders))
+        sampler.set_epoch(epoch)
+        orders.append(list(sampler))
+    assert orders[0] == orders[1]
+    assert len({str(order) for order in orders}) == 3
+    with pytest.raises(ValueError, match="rank must be at most 1, got 2"):
+        QueryBatchSampler(LENGTHS, 9, num_replicas=2, rank=2)
+
+
 # --- errors
 
 
-def test_a_batch_without_offsets_warns():
-    """A batch has more documents than any list. Mutants: no warning; one for a list, or beside offsets."""
-    loss = PlackettLuceLoss(1)
-    with pytest.warns(UserWarning, match=r"all 10001 documents count as one query: pass .* offsets=\[0, 10001\]"):
-        loss(torch.zeros(10001, 1), torch.zeros(10001))
-    loss(torch.zeros(10001), torch.zeros(10001), offsets=[0, 10001])
-    loss(torch.zeros(10000), torch.zeros(10000))
-
-
-@pytest.mark.parametrize("name", ["scores", "relevance", "weight"])
+@pytest.mark.parametrize("name", ["scores", "labels", "weight"])
 def test_tensors_without_arithmetic_are_named(name):
-    given = {"scores": torch.zeros(2), "relevance": torch.zeros(2), "weight": torch.ones(1)}
+    given = {"scores": torch.zeros(2), "labels": torch.zeros(2), "weight": torch.ones(1)}
     for change, remedy in (
         (lambda tensor: tensor.to_sparse(), "to_dense"),
         (lambda tensor: tensor.to(torch.float8_e4m3fn), "float"),
     ):
         with pytest.raises(TypeError, match=rf"{name} must be .*: pass {name}\.{remedy}\(\)"):
-            plackett_luce_loss(**given | {name: change(given[name])})
+            expected_metric_loss(**given | {name: change(given[name])})
     with pytest.raises(TypeError, match="lengths must be a dense tensor"):
         QueryBatchSampler(torch.ones(3).to_sparse(), 2)
 
@@ -291,7 +331,7 @@ class Pinned(torch.Tensor):
 
 @pytest.fixture
 def gpu(monkeypatch):
-    """Tensors whose addresses are in ``far`` count as those of a GPU; ``events`` has its waits and pinned blocks."""
+    """Tensors whose addresses are in ``far`` count as on a GPU; ``events`` has its waits and pinned blocks."""
     far, events = set(), []
 
     class Stream:
@@ -317,51 +357,51 @@ def gpu(monkeypatch):
 
 @pytest.mark.parametrize("reduction", ["mean", "none"])
 @pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.float16, torch.bfloat16])
-@pytest.mark.parametrize("relevance_is_far", [False, True])
-def test_copies_of_a_gpu(gpu, dtype, reduction, relevance_is_far):
+@pytest.mark.parametrize("labels_are_far", [False, True])
+def test_copies_of_a_gpu(gpu, dtype, reduction, labels_are_far):
     """One copy of each array that is there, one wait for all, one copy back, one product in ``backward``.
 
     After the wait, while the GPU idles, there is only the copy back. PyTorch's own ``ones_like`` begins ``backward``.
-    Mutants: a copy back of each result; a wait for each array; blocks for each call; relevance of the CPU copied; the
-    gradient's place in that of the losses; losses as views; operations for each view; memory of results allocated after
-    the wait; halves converted after the product; relevance of the CPU read after the wait.
+    Mutants: a copy back of each result; a wait for each array; blocks for each call; labels of the CPU copied; the
+    gradient's place in the losses' place; losses as views; operations for each view; memory of results allocated after
+    the wait; halves converted after the product; labels of the CPU read after the wait.
     """
     far, events = gpu
     rng = np.random.default_rng(0)
-    scores, relevance = (torch.tensor(rng.random((3, 5)), dtype=dtype) for _ in range(2))
+    scores, labels = (torch.tensor(rng.random((3, 5)), dtype=dtype) for _ in range(2))
     expected = scores.clone().requires_grad_()
-    loss = PlackettLuceLoss(4, method="exact", reduction=reduction)
-    wanted = loss(expected, relevance)
+    loss = ExpectedMetricLoss(4, method="exact", reduction=reduction)
+    wanted = loss(expected, labels)
     wanted.sum().backward()
     scores.requires_grad_()
     far.add(scores.data_ptr())
-    far |= {relevance.data_ptr()} if relevance_is_far else set()
+    far |= {labels.data_ptr()} if labels_are_far else set()
     half = dtype in (torch.float16, torch.bfloat16)
     for call in range(3):
         scores.grad = None
         events.clear()
         with Operations(events):
-            got = loss(scores, relevance)
+            got = loss(scores, labels)
             forward = list(events)
             far.add(got.data_ptr())
             got.sum().backward()
         assert torch.equal(got, wanted)
         assert torch.equal(scores.grad, expected.grad)
-        assert forward.count("copy_") == 2 + relevance_is_far
+        assert forward.count("copy_") == 2 + labels_are_far
         assert forward.count("_to_copy") == (3 if half else 0)
-        waits = (1 + relevance_is_far) * ["wait"]  # an idle one takes a microsecond
+        waits = (1 + labels_are_far) * ["wait"]  # an idle one takes a microsecond
         assert forward[forward.index("wait") :] == [*waits, "copy_", *half * ["_to_copy"]]
         assert forward.count("block") == (2 if call == 0 else 0)
-        assert call == 0 or len(forward) <= (11 if half else 8) + 3 * relevance_is_far
+        assert call == 0 or len(forward) <= (11 if half else 8) + 3 * labels_are_far
         assert events[len(forward) :].count("mul") == 1
         assert not {"copy_", "_to_copy"} & set(events[len(forward) :])
-    got = loss(scores, relevance)
+    got = loss(scores, labels)
     got += 1.0  # which autograd refuses for views
     got.sum().backward()
     compiled = scores.detach().clone().requires_grad_()
     far.add(compiled.data_ptr())
-    value, _ = torch.ops.plrank_fast.plackett_luce_loss(
-        compiled, relevance, *[None] * 5, "ndcg", 4, "linear", None, False, reduction, "exact", None, 1e-6, None, 0
+    value, _ = torch.ops.plrank_fast.expected_metric_loss(
+        compiled, labels, *[None] * 5, "ndcg", 4, "linear", None, False, reduction, "exact", None, 1e-6, None, 0
     )
     assert torch.equal(value, wanted)
 
@@ -375,13 +415,13 @@ def test_all_arguments_of_a_gpu(gpu):
     rows, labels, mask = (torch.tensor(each) for each in (padded(SCORES, 0.0)[0], *padded(LABELS, 0.0)))
     mask[:, 0] = False
     weight = torch.arange(1.0, 6.0)
-    for options in ({"method": "cmc", "rng": 3}, {"mask": mask}, {"weight": weight}, {"metric": "mrr"}, {}):
+    for options in ({"method": "cmc", "generator": 3}, {"mask": mask}, {"weight": weight}, {"metric": "mrr"}, {}):
         gradients = []
         for place in (set(), {each.data_ptr() for each in (rows, labels, mask, weight)}):
             device_copies._blocks.of_streams.clear()
             far |= place
             scores = rows.detach().requires_grad_()
-            value = plackett_luce_loss(scores, labels, **options)
+            value = expected_metric_loss(scores, labels, **options)
             far.add(value.data_ptr())
             value.backward()
             gradients.append(scores.grad)
@@ -395,8 +435,9 @@ def test_blocks_grow(gpu):
     far, events = gpu
     for n_items, blocks in ((3, 2), (5000, 2), (9000, 4), (3, 4)):
         scores = torch.linspace(0.0, 1.0, n_items)
-        plain = PlackettLuceLoss(4, method="exact")(scores.clone(), torch.arange(n_items))
+        batch = torch.arange(n_items), [0, n_items]
+        plain = ExpectedMetricLoss(4, method="exact")(scores.clone(), *batch)
         far.add(scores.data_ptr())
-        assert torch.equal(PlackettLuceLoss(4, method="exact")(scores, torch.arange(n_items)), plain)
+        assert torch.equal(ExpectedMetricLoss(4, method="exact")(scores, *batch), plain)
         assert events.count("block") == blocks, n_items
         far.clear()
