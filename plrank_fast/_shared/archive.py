@@ -116,3 +116,15 @@ def interpreting(path: str | os.PathLike[str], kind: str) -> Iterator[None]:
         raise ValueError(
             f"{kind} {os.fspath(path)} is of another version than plrank-fast {__version__}: {what}"
         ) from error
+
+
+def require_arrays(arrays: Arrays, like: Arrays) -> None:
+    """Raise ValueError unless an archive has arrays of these names, shapes and types, and all their numbers finite."""
+    for name in sorted(like.keys() | arrays.keys()):
+        wanted, held = (
+            f"{of[name].dtype} of shape {of[name].shape}" if name in of else "none" for of in (like, arrays)
+        )
+        if held != wanted:
+            raise ValueError(f"its header means an array {name}: {wanted}, it holds {held}")
+        if not np.isfinite(arrays[name]).all():
+            raise ValueError(f"its {name} must be finite")

@@ -7,6 +7,8 @@ import re
 import resource
 from pathlib import Path
 
+import numpy as np
+
 CONTAINER_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")  # versions 2 and 1
 
 
@@ -35,3 +37,8 @@ def require_bytes(needed: float, what: str, remedy: str = "") -> None:
     available = available_bytes()
     if needed > available:
         raise MemoryError(f"{what} needs {needed / 1e9:.1f} GB of the {available / 1e9:.1f} GB available{remedy}")
+    try:
+        np.empty(int(needed), dtype=np.uint8)  # what a limit of the process leaves is not known; no page is touched
+    except MemoryError:
+        problem = f"{what} needs {needed / 1e9:.1f} GB, more than the limit of this process leaves{remedy}"
+        raise MemoryError(problem) from None

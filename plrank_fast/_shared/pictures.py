@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -11,11 +12,17 @@ import numpy as np
 from plrank_fast._shared.extras import import_extra
 
 
+def new_figure(size: tuple[float, float]) -> Any:
+    """Make a figure, which a notebook shows without pyplot too."""
+    matplotlib = import_extra("matplotlib.figure", "train", only="matplotlib")
+    figure = matplotlib.Figure(figsize=size, layout="constrained")
+    figure._repr_png_ = partial(png_of, figure, dpi=80)
+    return figure
+
+
 def new_panels(rows: int, columns: int, width: float, height: float, **shared: Any) -> tuple[Any, Any]:
     """Make a figure and its panels, an array of shape (rows, columns)."""
-    figure = import_extra("matplotlib.figure", "train").Figure(
-        figsize=(max(width * columns, 6.0), height * rows + 0.6), layout="constrained"
-    )
+    figure = new_figure((max(width * columns, 6.0), height * rows + 0.6))
     return figure, figure.subplots(rows, columns, squeeze=False, **shared)
 
 

@@ -1,4 +1,4 @@
-"""The ruler: the cost of the gradients of an epoch, ours and that of the NumPy reference implementation.
+"""The ruler: the cost of an epoch's gradients, here and by the NumPy reference implementation.
 
 Both are timed in turn on one thread, and the fastest of each counts, so that a ratio is one of neighbours in time. The
 times of an epoch are seconds of the processor, which other programs on the machine hardly change. Our call takes a
@@ -22,7 +22,7 @@ from plrank_fast.data import PROFILES
 from plrank_fast.data.generated import list_lengths
 from plrank_fast.validation import FloatArray, IntArray
 
-CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)  # those of the papers
+CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)  # as in the papers
 # Titles in tables and legends, and colours that the colour-blind can tell apart; other estimators have their names.
 LOOKS = {
     "pl_rank_exact": ("exact", "#111111"),
@@ -74,7 +74,7 @@ class Workload:
 
     @property
     def typical_per_epoch(self) -> float:
-        """The ratio of the documents of an epoch to those of the typical query."""
+        """The ratio of the documents of an epoch to the documents of the typical query."""
         return self.scores.size * self.per_epoch / (self.typical.stop - self.typical.start)
 
     @property

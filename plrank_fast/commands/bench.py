@@ -1,8 +1,8 @@
-"""The command ``bench``: the cost of an epoch of gradients against the cutoff K, beside that of NumPy.
+"""The command ``bench``: the cost of an epoch of gradients against the cutoff K, beside NumPy's.
 
-The seconds are those of one thread for an epoch over a data set of a public set's shape, measured on a sample of
-queries with its list lengths and scaled up. Every ratio is taken within one run: our call and that of the reference
-implementation are timed in turn, and the fastest of each counts.
+The seconds are for an epoch on one thread over a data set of a public set's shape, measured on a sample of queries with
+its list lengths and scaled up. Every ratio is taken within one run: our call and the reference implementation are timed
+in turn, and the fastest of each counts.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
 IN_NUMPY = "NumPy PL-Rank-3"
 
 Place = tuple[str, str, int, int]  # shape, method, N and K of a cell
-Cells = dict[Place, tuple[float, float]]  # seconds, and those of NumPy's PL-Rank-3 with the same N and K
+Cells = dict[Place, tuple[float, float]]  # seconds, and NumPy's for PL-Rank-3 with the same N and K
 Rows = dict[str, dict[int, tuple[float, float]]]  # seconds and the speed-up, by title and cutoff
 
 

@@ -51,15 +51,16 @@ def evaluate(arguments: argparse.Namespace) -> int:
     config = model.config
     cutoff = arguments.cutoff or config.cutoff
     data = load_files(
-        arguments.file, normalize=config.normalize_features, string_qids=arguments.string_qids, cache=arguments.cache
-    )
+        arguments.file, normalize=config.normalize_features, string_qids=arguments.string_qids, cache=arguments.cache,
+        known_features=model.n_features,
+    )  # fmt: skip
     if data.n_features != model.n_features:
+        fewer = f": a file of its data that leaves out zeros must name feature {model.n_features} once, as "
         raise ValueError(
-            f"file {data.name} has {data.n_features} features, and the model was trained with {model.n_features}: a "
-            f"file of its data that leaves out zeros must name feature {model.n_features} once, as "
-            f"{model.n_features}:0"
+            f"file {data.name} has {data.n_features} features, and the model was trained with {model.n_features}"
+            + (f"{fewer}{model.n_features}:0" if data.n_features < model.n_features else "")
         )
-    scores = model.predict(data.features)
+    scores = model.predict(data)
     empty = config.empty if arguments.empty is None else arguments.empty
     metrics = evaluate_scores(
         scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty,

@@ -88,8 +88,9 @@ def train(arguments: argparse.Namespace) -> int:
             loading.start()
         run = (_resumed_run if "resume" in given else _new_run)(given, until_reported, ranks)
         loading.cancel()
-        if run.method != run.config.method and not quiet:
-            print(f"method: {run.method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
+        method = run.loss.method
+        if method != run.config.method and not quiet:
+            print(f"method: {method}, chosen by what it costs at these list lengths and cutoff {run.config.cutoff}")
         interrupted = until_reported.enter_context(deferred_interrupt())
         try:
             with make_bar("train", 1.0, PROGRESS, initial=run.share_done, quiet=quiet) as bar:
@@ -105,7 +106,8 @@ def train(arguments: argparse.Namespace) -> int:
 
 
 def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
-    from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
+    from plrank_fast.training.checkpoint import CHECKPOINT
+    from plrank_fast.training.trainer import TrainingRun
 
     config, source = TrainingConfig.from_preset(**_settings(TrainingConfig, given)), Source(**_settings(Source, given))
     # The default counts as given, so that an error about the folder names the option.
@@ -137,7 +139,8 @@ def _new_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> An
 
 
 def _resumed_run(given: dict[str, Any], until_reported: ExitStack, ranks: Any) -> Any:
-    from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
+    from plrank_fast.training.checkpoint import CHECKPOINT
+    from plrank_fast.training.trainer import TrainingRun
 
     folder = Path(given["resume"])
     for name in ("output", "overwrite"):
@@ -174,12 +177,12 @@ def _report(run: Any, results: dict[str, Any], program: str) -> None:
     for what, name in (("learning curve", PICTURE), ("results", RESULTS), ("model", MODEL)):
         print(f"{what + ':':16}{run.folder / name}")
     if run.batch:
-        stopped = f"epoch {run.progress.epoch + 1} stopped after {run.batch} of {run.batches_per_epoch} batches"
+        stopped = f"epoch {run.progress.epoch + 1} stopped after {run.batch} of {len(run.batches)} batches"
         print(f"{stopped}, and begins anew")
     # A limit that was reached also holds after a resume.
     further = {
         "interrupted": "",
-        "patience": f" --patience {2 * (run.patience or 1)}",
+        "patience": f" --patience {2 * (run.limits.patience or 1)}",
         "epochs": f" --epochs {2 * max(1, run.progress.epoch)}",
         "minutes": f" --minutes {2 * run.progress.total_seconds / 60:.3g}",
     }

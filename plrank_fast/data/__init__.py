@@ -15,3 +15,7 @@ from plrank_fast.data.normalization import normalize_queries
 from plrank_fast.data.ranking_data import RankingData, concatenate
 
 __all__ = ["PROFILES", "Profile", "RankingData", "concatenate", "generate", "load_letor", "normalize_queries"]
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -88,13 +88,13 @@ def generate(
     profile : {"yahoo", "mslr", "istella"}
         Public set whose shape to take.
     n_queries : int, optional
-        Number of queries, by default that of the profile's training part.
+        Number of queries, by default as in the profile's training part.
     seed : int
         Equal arguments give equal data.
     split : {"train", "vali", "test"}
         Part of the data set.
     n_features : int, optional
-        Number of feature columns, by default that of the profile.
+        Number of feature columns, by default as in the profile.
 
     Returns
     -------

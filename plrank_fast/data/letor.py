@@ -68,7 +68,7 @@ def load_letor(
         The file, or several to be read one after another; gzip is recognised by the first bytes of each. A query must
         not occur in two of them (``concatenate`` treats the same qid in two sets as two queries).
     n_features : int, optional
-        Number of columns, for instance that of the training file; by default the largest index in the files.
+        Number of columns, for instance the training file's; by default the largest index in the files.
     dtype : float32 or float64
         Type of the features.
     zero_based : bool
@@ -126,10 +126,10 @@ def load_letor(
     if not isinstance(cache, (bool, str, os.PathLike)):
         raise TypeError(f"cache must be True, False or a folder, got {cache!r}")
     if cache is False:
-        return _read(paths, n_features, dtype, zero_based, string_qids)
+        return read_letor(paths, n_features, dtype, zero_based, string_qids)
     options = {"n_features": n_features, "dtype": dtype.str, "zero_based": zero_based, "string_qids": string_qids}
     folder = cache if isinstance(cache, (str, os.PathLike)) else None
-    return cached(paths, options, folder, lambda: _read(paths, n_features, dtype, zero_based, string_qids))
+    return cached(paths, options, folder, lambda: read_letor(paths, n_features, dtype, zero_based, string_qids))
 
 
 class LetorError(ValueError):
@@ -140,8 +140,16 @@ class LetorError(ValueError):
         self.filename = filename
 
 
-def _read(paths: Sequence[str], *options: Any) -> RankingData:
-    rows = _Rows(*options)
+def read_letor(
+    paths: Sequence[str],
+    n_features: int | None,
+    dtype: npt.DTypeLike,
+    zero_based: bool,
+    string_qids: bool,
+    known_features: int | None = None,
+) -> RankingData:
+    """Read files as `load_letor` does; a line that names more than the features known to a model is refused."""
+    rows = _Rows(n_features, np.dtype(dtype), zero_based, string_qids, known_features)
     for path in paths:
         rows.read(path)
     names = (os.fsencode(Path(path).name) for path in paths)
@@ -151,8 +159,20 @@ def _read(paths: Sequence[str], *options: Any) -> RankingData:
 class _Rows:
     """The rows of all files, in sparse form until the number of columns is known."""
 
-    def __init__(self, n_features: int | None, dtype: np.dtype[Any], zero_based: bool, string_qids: bool) -> None:
+    def __init__(
+        self,
+        n_features: int | None,
+        dtype: np.dtype[Any],
+        zero_based: bool,
+        string_qids: bool,
+        known_features: int | None,
+    ) -> None:
         self.dtype = dtype
+        self.limit, self.highest = MAX_INDEX, "2**31 - 1"
+        if n_features is not None:
+            self.limit, self.highest = n_features, f"n_features = {n_features}"
+        if known_features is not None:
+            self.limit, self.highest = known_features, f"the {known_features} features that the model was trained with"
         self.string_qids = string_qids
         self.first_index = 0 if zero_based else 1
         self.n_features = n_features
@@ -165,8 +185,8 @@ class _Rows:
         self.lengths = array("q")  # features in each row
         self.columns = array("i")
         self.values: array[float] = array(dtype.char)  # float or double
-        self.qid_text: str | None = None  # that of the file's last row
-        self.indices: list[str] = []  # those of the last row, whose columns are row_columns
+        self.qid_text: str | None = None  # of the file's last row
+        self.indices: list[str] = []  # of the last row, whose columns are row_columns
         self.row_columns = array("i")
 
     def read(self, path: str) -> None:
@@ -243,10 +263,8 @@ class _Rows:
             raise ValueError("index 0: indices start at 1; pass zero_based=True for a file whose indices start at 0")
         if any(after <= before for before, after in pairwise(columns)):
             raise ValueError("feature indices must be sorted and unique")
-        limit = MAX_INDEX if self.n_features is None else self.n_features
-        if columns and columns[-1] >= limit:
-            highest = "2**31 - 1" if self.n_features is None else f"n_features = {limit}"
-            raise ValueError(f"feature index {_shown(indices[-1])} is beyond {highest}")
+        if columns and columns[-1] >= self.limit:
+            raise ValueError(f"feature index {_shown(indices[-1])} is beyond {self.highest}")
         if columns and columns[-1] >= self.width:
             self.width, self.cause_of_width = columns[-1] + 1, f"{self.paths[-1]}, line {number}: feature {indices[-1]}"
         self.indices, self.row_columns = indices, array("i", columns)
@@ -284,7 +302,8 @@ def _fault(document: str) -> str:
         return f"expected 'label qid:N ...', got {_shown(document)}"
     parts = zip(tokens, (*PARTS, *PARTS[2:] * len(tokens)), strict=False)
     token, expected = next((t, expected) for t, (pattern, expected) in parts if not re.fullmatch(pattern, t))
-    return f"expected {expected}, got {_shown(token)}"
+    remedy = "; fill in a value that is missing, or leave the feature out, which is 0"
+    return f"expected {expected}, got {_shown(token)}" + (remedy if re.match("[0-9]+:", token) else "")
 
 
 @contextmanager

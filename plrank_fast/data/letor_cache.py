@@ -67,7 +67,8 @@ def _opened(cache: Path, identity: Mapping[str, Any]) -> RankingData | None:
     with interpreting(cache, "cache"):
         if header["identity"] != identity:
             return None
-        return RankingData(**arrays, name=header["name"])
+        features, labels, offsets, query_ids = (arrays[name] for name in ARRAYS)
+        return RankingData(features, labels, offsets, query_ids, header["name"])
 
 
 def _hash(path: str) -> str:

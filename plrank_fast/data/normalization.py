@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from plrank_fast._shared.memory import require_bytes
-from plrank_fast.data.ranking_data import RankingData
+from plrank_fast.data.ranking_data import RankingData, finite_features
 
 CHUNK_BYTES = 2**26  # the temporaries of one chunk of queries, not a second copy of the data set
 
@@ -16,7 +16,7 @@ def normalize_queries(data: RankingData) -> RankingData:
     """Map every feature of every query onto [0, 1]: ``(x - min) / (max - min)`` over the query's documents.
 
     A feature that is constant within a query says nothing about its ranking and becomes 0. Empty queries are allowed.
-    The time is O(n_docs * n_features), and the memory that of one new feature matrix.
+    The time is O(n_docs * n_features), and the memory is one new feature matrix.
 
     Parameters
     ----------
@@ -29,6 +29,7 @@ def normalize_queries(data: RankingData) -> RankingData:
         The data with new features, of the same dtype.
     """
     require_bytes(data.features.nbytes, f"another matrix of features, {data.n_docs} x {data.n_features}, normalised,")
+    finite_features(data.features)  # they may have been changed
     # The width of a range of doubles may overflow; halves do not.
     normalized = np.empty_like(data.features, order="C")
     filled = np.flatnonzero(data.list_lengths)  # reduceat would give an empty query its successor's first row

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,25 @@ import numpy.typing as npt
 
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
-from plrank_fast.validation import one_entry_each, query_offsets, real_array, require
+from plrank_fast.validation import (
+    as_array,
+    column_names,
+    columns_of,
+    distinct,
+    each,
+    identifier_strings,
+    numbers_of_column,
+    numbers_of_columns,
+    of_dimensions,
+    one_entry_each,
+    query_identifiers,
+    query_offsets,
+    read_only,
+    real_array,
+    require,
+)
+
+ROWS_PER_CHECK = 4096  # bounds the temporaries of a check
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -23,7 +41,7 @@ class RankingData:
     Parameters
     ----------
     features : array_like of float, shape (n_docs, n_features)
-        One row per document, the documents of a query next to each other.
+        One row per document, the documents of a query next to each other. Missing features are refused: fill them.
     labels : array_like, shape (n_docs,)
         Graded relevance, as found in the source.
     offsets : array_like of int, shape (n_queries + 1,)
@@ -32,6 +50,8 @@ class RankingData:
         Query identifiers of the source, by default 0, 1, ...; `qids` repeats them for each document.
     name : str
         Source of the data, for messages and reports.
+    feature_names : sequence of str, optional
+        Name of each column of ``features``. Where data sets meet whose features are named, columns are found by name.
 
     Examples
     --------
@@ -46,6 +66,7 @@ class RankingData:
     offsets: npt.NDArray[np.int64]
     query_ids: npt.NDArray[np.int64] | npt.NDArray[np.str_]
     name: str
+    feature_names: tuple[str, ...] | None
 
     def __init__(
         self,
@@ -54,18 +75,29 @@ class RankingData:
         offsets: npt.ArrayLike,
         query_ids: npt.ArrayLike | None = None,
         name: str = "data",
+        feature_names: Sequence[str] | None = None,
     ) -> None:
         set_field = partial(object.__setattr__, self)  # the fields of a frozen dataclass are set once
-        matrix, grades, starts = np.asarray(features), np.asarray(labels), np.asarray(offsets)
+        matrix, grades = as_array(features, "features"), as_array(labels, "labels")
         set_field("features", matrix if matrix.dtype.kind == "f" else real_array(matrix, "features", None))
         set_field("labels", grades if grades.dtype == np.float64 else real_array(grades, "labels", None))
-        set_field("offsets", starts.astype(np.int64, copy=False) if starts.dtype.kind in "iu" else starts)
-        set_field("query_ids", np.arange(len(self.offsets) - 1) if query_ids is None else np.asarray(query_ids))
-        set_field("name", name)
         require(self.features.ndim == 2, f"features must be 2-dimensional, got shape {self.features.shape}")
+        finite_features(self.features, feature_names)
+        each(np.isfinite(self.labels), self.labels, "labels", "be finite")
+        set_field("offsets", read_only(query_offsets(offsets, self.n_docs)))
+        ids = np.arange(self.n_queries) if query_ids is None else query_identifiers(query_ids, "query_ids")
+        names = ids if ids.dtype.kind in "iuU" else np.array(identifier_strings(ids, "query_ids", ids.size), np.str_)
+        set_field("query_ids", names)
+        set_field("name", name)
+        set_field("feature_names", None if feature_names is None else tuple(feature_names))
         one_entry_each(self.labels, "labels", self.n_docs, "documents")
-        query_offsets(self.offsets, self.n_docs)
         one_entry_each(self.query_ids, "query_ids", self.n_queries, "queries")
+        if self.feature_names is not None:
+            columns = identifier_strings(self.feature_names, "feature_names", self.n_features)
+            distinct(columns, range(self.n_features), "feature_names must be distinct")
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        RankingData.__init__(self, **state)  # what was pickled is checked
 
     @classmethod
     def from_frame(
@@ -76,11 +108,11 @@ class RankingData:
         features: Sequence[str] | None = None,
         name: str = "frame",
     ) -> RankingData:
-        """Take a data frame of pandas, Polars or another library whose columns have ``to_numpy``.
+        """Take a data frame of pandas or Polars, or a table of Arrow.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame or Table
             A row for each document, the rows of a query next to each other.
         label, qid : str
             Names of the columns of grades and of query identifiers.
@@ -96,7 +128,9 @@ class RankingData:
         Raises
         ------
         ValueError
-            If a column is missing, or the rows of a query are apart from each other.
+            If a column is missing or there twice, or the rows of a query are apart from each other.
+        TypeError
+            If a column of features or labels holds anything but numbers, such as text or dates.
 
         Examples
         --------
@@ -105,24 +139,22 @@ class RankingData:
         >>> plr.data.RankingData.from_frame(frame)
         RankingData('frame', n_queries=2, n_docs=3, n_features=1)
         """
-        columns = list(frame.columns)
-        used = [each for each in columns if each not in (label, qid)] if features is None else list(features)
-        missing = [each for each in (label, qid, *used) if each not in columns]
-        require(not missing, f"frame must have the columns {missing}, got {columns}")
-        ids = frame[qid].to_numpy()
+        used = features
+        if used is None:
+            used = [each for each in column_names(frame, "frame") or [] if each not in (label, qid)]
+        grades, ids, *_ = columns_of(frame, "frame", [label, qid, *used])
+        require(used, f"frame must have columns of features beside {label!r} and {qid!r}, got none")
         offsets = offsets_from_qid(ids)
-        query_ids = ids[offsets[:-1]]
-        if query_ids.dtype.kind not in "iu":
-            query_ids = query_ids.astype(str)
-        matrix = np.column_stack([frame[each].to_numpy() for each in used])
-        return cls(matrix, frame[label].to_numpy(), offsets, query_ids, name)
+        labels = numbers_of_column(grades, f"column {label!r} of frame")
+        matrix = numbers_of_columns(frame, "frame", used)
+        return cls(matrix, labels, offsets, np.asarray(ids)[offsets[:-1]], name, [str(each) for each in used])
 
     def __getitem__(self, queries: slice | npt.ArrayLike) -> RankingData:
         """Select queries by a slice, their positions, or a mask, in the given order."""
-        selected = np.arange(self.n_queries)[queries if isinstance(queries, slice) else np.asarray(queries)]
-        rows, offsets = self.rows_of(np.atleast_1d(selected))
+        selected = self._positions(queries)
+        rows, offsets = self.rows_of(selected)
         return RankingData(
-            self.features[rows], self.labels[rows], offsets, self.query_ids[np.atleast_1d(selected)], self.name
+            self.features[rows], self.labels[rows], offsets, self.query_ids[selected], self.name, self.feature_names
         )
 
     def __len__(self) -> int:
@@ -158,12 +190,14 @@ class RankingData:
         """Documents per query, shape (n_queries,)."""
         return np.diff(self.offsets)
 
-    def rows_of(self, queries: npt.NDArray[np.integer[Any]]) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+    def rows_of(
+        self, queries: npt.NDArray[np.integer[Any]] | list[int]
+    ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Return the rows of some queries, in the given order, and the offsets of these queries within them.
 
         Parameters
         ----------
-        queries : ndarray of int, shape (n_selected,)
+        queries : ndarray or list of int, shape (n_selected,)
             Positions of queries, not their identifiers.
 
         Returns
@@ -171,10 +205,19 @@ class RankingData:
         rows : ndarray of int64, shape (n_selected_docs,)
         offsets : ndarray of int64, shape (n_selected + 1,)
         """
-        lengths = self.list_lengths[queries]
+        selected = self._positions(queries)
+        lengths = self.list_lengths[selected]
         offsets = offsets_from_group(lengths)
-        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[queries] - offsets[:-1], lengths)
+        rows = np.arange(offsets[-1]) + np.repeat(self.offsets[selected] - offsets[:-1], lengths)
         return rows, offsets
+
+    def _positions(self, queries: slice | npt.ArrayLike) -> npt.NDArray[np.int64]:
+        """Return positions of queries, counted from the front and 1-dimensional."""
+        if not isinstance(queries, slice):
+            queries = np.atleast_1d(as_array(queries, "queries"))
+            of_dimensions(queries, "queries")
+            queries = queries if queries.size else np.zeros(0, dtype=np.int64)
+        return np.arange(self.n_queries)[queries]
 
     def fingerprint(self) -> str:
         """Hash of everything but the name: equal data give equal fingerprints."""
@@ -182,6 +225,7 @@ class RankingData:
         for array in (self.features, self.labels, self.offsets, self.query_ids):
             digest.update(f"{array.dtype.str}{array.shape}".encode())
             digest.update(np.ascontiguousarray(array).data)
+        digest.update("".join(map(repr, self.feature_names or ())).encode())
         return digest.hexdigest()
 
 
@@ -193,7 +237,8 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
     Parameters
     ----------
     parts : sequence of RankingData
-        The sets, at least one, all with the same number of features.
+        The sets, at least one, all with the same number of features. Features that are named may be in another order in
+        each of them.
 
     Returns
     -------
@@ -205,6 +250,8 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         raise ValueError(f"parts must have the same n_features, got {[part.n_features for part in parts]}")
     if len(parts) == 1:
         return parts[0]
+    names = next((part.feature_names for part in parts if part.feature_names is not None), None)
+    parts = [in_order_of(names, part, f"parts[{index}]") for index, part in enumerate(parts)]
     n_docs, n_features = sum(part.n_docs for part in parts), parts[0].n_features
     needed = sum(part.features.nbytes for part in parts)
     require_bytes(needed, f"another matrix of features, {n_docs} x {n_features}, of all parts")
@@ -214,4 +261,27 @@ def concatenate(parts: Sequence[RankingData]) -> RankingData:
         offsets=offsets_from_group(np.concatenate([part.list_lengths for part in parts])),
         query_ids=np.concatenate([part.query_ids for part in parts]),
         name=", ".join(part.name for part in parts),
+        feature_names=names,
     )
+
+
+def finite_features(features: npt.NDArray[Any], names: Sequence[str] | None = None) -> npt.NDArray[Any]:
+    """Return a matrix of finite numbers: any other number would spoil its feature for the whole query."""
+    for first in range(0, len(features), ROWS_PER_CHECK):
+        finite = np.isfinite(features[first : first + ROWS_PER_CHECK])
+        if not finite.all():
+            row, column = (int(index) for index in np.argwhere(~finite)[0])
+            of_column = "" if names is None else f" of column {names[column]!r}"
+            where = f"{features[first + row, column]} at index {(first + row, column)}{of_column}"
+            require(False, f"features must be finite, got {where}: fill missing features, or leave their documents out")
+    return features
+
+
+def in_order_of(names: tuple[str, ...] | None, data: RankingData, argument: str) -> RankingData:
+    """Return ``data``, an argument of this name, with its features in the order of ``names`` if both are named."""
+    if names is None or data.feature_names is None or data.feature_names == names:
+        return data
+    places = {each: place for place, each in enumerate(data.feature_names)}
+    missing, others = [each for each in names if each not in places], [each for each in places if each not in names]
+    require(not (missing or others), f"{argument} must have the features {missing}, and not {others}")
+    return replace(data, features=data.features[:, [places[each] for each in names]], feature_names=names)

@@ -23,10 +23,11 @@ row of -1 does not count as a session, so that queries may have different number
 clicks by the exact exposure under the logging policy.
 
 Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
-value times 1 and the absolute terms of its two log-probabilities. Without ``clip`` a weight above 2**200 is an error,
-and so are ``self_normalized`` weights that are all below 2**-200. A weight below 2e-308 may count as 0. ``iips``,
-``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this error by the logging
-policy's probability of an item at a rank, and least squares may amplify it in ``pseudo_inverse``.
+value times 1 and the absolute terms of its two log-probabilities. Without ``clip`` a weight above 2**200 is an error. A
+weight below 2e-308 may count as 0; of ``self_normalized`` weights, one that is so much smaller than the largest.
+``iips``, ``pseudo_inverse`` and the prediction of ``doubly_robust`` are exact to 1e-8; ``iips`` divides this error by
+the logging policy's probability of an item at a rank, and ``self_normalized`` by the mean weight too; least squares may
+amplify it in ``pseudo_inverse``.
 
 Source: Swaminathan and Joachims, "The self-normalized estimator for counterfactual learning", 2015; Swaminathan et al.,
 "Off-policy evaluation for slate recommendation", 2017; Li et al., "Offline evaluation of ranking policies with click
@@ -57,3 +58,7 @@ __all__ = [
     "simulate_clicks",
     "trust_bias",
 ]
+
+
+def __dir__() -> list[str]:
+    return __all__

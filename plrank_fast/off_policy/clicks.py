@@ -57,7 +57,7 @@ def trust_bias(cutoff: int, eta: float = 1.0) -> tuple[FloatArray, FloatArray]:
 
     Notes
     -----
-    Source: Agarwal et al., "Addressing trust bias for unbiased learning-to-rank", WWW 2019. The numbers are those of
+    Source: Agarwal et al., "Addressing trust bias for unbiased learning-to-rank", WWW 2019. The numbers are from
     Vardasbi, Oosterhuis and de Rijke, "When inverse propensity scoring does not work", CIKM 2020.
 
     Examples
@@ -166,7 +166,8 @@ def relevance_from_clicks(
     clicks : array_like, of the shape of rankings
         Clicks, as bool or as numbers of at least 0.
     propensities : array_like, shape (n_docs,)
-        Exact exposures E, ``item_propensities(logging_scores, examination)``.
+        Exact exposures E, ``item_propensities(logging_scores, examination)``, with the examination of the ranks that
+        were shown. Of rankings that end early, the mean over the sessions of a query.
     examination : array_like, shape (K,), optional
         Probability that a user looks at each rank; only ``predicted`` needs it.
     noise : array_like, shape (K,), optional
@@ -187,7 +188,7 @@ def relevance_from_clicks(
     .. math:: \rho_d = p_d + \frac{1}{N} \sum_i \frac{c_i(d) - b_k - a_k p_d}{E_d},
               \quad E_d = \sum_k a_k P(\text{rank of } d = k)
 
-    The sum is over those of the N sessions of the query that show d, at rank k; c_i(d) is 1 if d was clicked, a the
+    The sum is over the sessions of the query's N that show d, at rank k; c_i(d) is 1 if d was clicked, a the
     examination, b the noise and p the prediction, 0 by default.
 
     The cost is O(D + N K). Source: Oosterhuis and de Rijke, SIGIR 2020 (policy-aware); Vardasbi et al., CIKM 2020

@@ -27,8 +27,8 @@ class OffPolicyEstimate:
     importance_weights : ndarray, shape (n_sessions,), or (n_sessions, K) for ``rips`` and ``iips``
         w of each session, in the order of the log, after clipping; all 1 for ``pseudo_inverse``.
     effective_sample_size : float
-        Number of sessions of equal weight that would give the same variance. For weights of ranks, that of the rank
-        where it is smallest.
+        Number of sessions of equal weight that would give the same variance. For weights of ranks, the smallest of
+        all ranks.
     numerators, denominators : ndarray, shape (n_sessions, n_terms)
         ``value`` is the sum over the terms of total numerator over total denominator.
     """
@@ -77,15 +77,19 @@ class OffPolicyEstimate:
         Returns
         -------
         low, high : float
+            Infinite for a single session, which does not tell how sessions vary.
         """
         confidence = validation.real(confidence, "confidence", above=0.0, below=1.0)
         n_resamples = validation.count(n_resamples, "n_resamples", 1)
         generator = np.random.default_rng(validation.seed_sequence(rng))
         n_sessions = len(self.numerators)
+        if n_sessions < 2:
+            return -math.inf, math.inf
         values = np.empty(n_resamples)
         for i in range(n_resamples):
             times = np.bincount(generator.integers(0, n_sessions, n_sessions), minlength=n_sessions).astype(np.float64)
-            values[i] = ratios_or_zero(times @ self.numerators, times @ self.denominators).sum()
+            totals = (np.einsum("i,ik->k", times, array) for array in (self.numerators, self.denominators))
+            values[i] = ratios_or_zero(*totals).sum()
         low, high = np.quantile(values, [(1.0 - confidence) / 2.0, (1.0 + confidence) / 2.0]).tolist()
         return low, high
 
@@ -130,17 +134,23 @@ def weighted_estimate(
     """Return the estimate from weighted gains of sessions, (n_queries, n_rows, n_terms), where ``counts`` is true.
 
     ``gradient`` pulls a cotangent of the variable by which ``slopes`` are the derivatives of the weights back to the
-    scores.
+    scores. Normalised weights give the mean gain of the sessions that have a term, which counts with their share of all
+    sessions; the numerators hold the deviation of that share too, as it varies from log to log.
     """
     w, present = weights[log.shown], counts[log.shown]
-    numerators = w * gains[log.shown]
-    denominators = np.where(present, w, 0.0) if self_normalized else np.ones_like(w)
-    remedy = "scores rank nothing as the log does"
-    validation.within_limits(denominators.max(axis=0)[:, np.newaxis], "importance weights", remedy=remedy)
+    numerators, denominators, share = w * gains[log.shown], np.ones_like(w), np.ones(w.shape[1])
+    surplus = gains
+    if self_normalized:
+        denominators, share = np.where(present, w, 0.0), present.mean(axis=0)
+        largest = np.where(share > 0.0, denominators.max(axis=0), 1.0)
+        remedy = ": scores rank nothing as the log does"
+        validation.each(largest >= validation.SMALLEST_MAGNITUDE, largest, "importance weights", "not all be 0", remedy)
+        means = ratios_or_zero(numerators.sum(axis=0), denominators.sum(axis=0))
+        surplus = gains - means
+        numerators = share * numerators + means * denominators.mean(axis=0) * (present - share)
     totals = denominators.sum(axis=0)
     ratios = ratios_or_zero(numerators.sum(axis=0), totals)
-    surplus = gains - ratios if self_normalized else gains
-    cotangent = np.where(counts, ratios_or_zero(slopes * surplus, totals), 0.0)
+    cotangent = np.where(counts, ratios_or_zero(share * slopes * surplus, totals), 0.0)
     size = min(effective_sample_size(w[of_term, k]) for k, of_term in enumerate(present.T) if of_term.any())
     return OffPolicyEstimate(float(ratios.sum()), gradient(cotangent), w, size, numerators, denominators)
 

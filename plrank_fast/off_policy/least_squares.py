@@ -15,6 +15,8 @@ from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.sampling import ranking_log_prob, sample_rankings
 from plrank_fast.validation import FloatArray, RandomState
 
+EPSILON = float(np.finfo(np.float64).eps)
+
 
 @validation.hinted
 def pseudo_inverse(
@@ -50,7 +52,8 @@ def pseudo_inverse(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the drawn prefixes.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -81,8 +84,8 @@ def pseudo_inverse(
     lengths, wanted = (log.rankings >= 0).sum(axis=2), np.minimum(np.diff(log.offsets), n_ranks)
     whole = ~log.shown | (lengths >= wanted[:, np.newaxis])
     validation.each(whole, lengths, "rankings", "not end early here")
-    streams = validation.seed_sequence(rng)
     new = rank_probabilities(log.scores, n_ranks, offsets=log.offsets, n_threads=log.n_threads)
+    streams = validation.seed_sequence(rng)
     terms = np.zeros(log.shown.shape)
     of_documents = np.zeros(new.shape)
     for query, stream in zip(range(n_queries), streams.spawn(n_queries), strict=True):
@@ -91,19 +94,43 @@ def pseudo_inverse(
         part = slice(log.offsets[query], log.offsets[query + 1])
         n_docs = int(log.offsets[query + 1] - log.offsets[query])
         ranks = np.arange(min(n_ranks, n_docs))
-        inverse = np.linalg.pinv(
-            _second_moments(mu[part], ranks.size, n_samples, stream, log.n_threads), hermitian=True
-        )
+        moments = _second_moments(mu[part], ranks.size, n_samples, stream, log.n_threads)
         places = log.rankings[query, log.shown[query]][:, : ranks.size] * ranks.size + ranks
-        of_places = inverse[:, places].sum(axis=2)  # G^+ 1_i of each session, (D K, n_sessions)
-        terms[query, log.shown[query]] = new[part, : ranks.size].reshape(-1) @ of_places
-        of_documents[part, : ranks.size] = (of_places @ gains[query, log.shown[query]]).reshape(n_docs, -1)
+        worth = np.bincount(places.ravel(), np.repeat(gains[query, log.shown[query]], ranks.size), len(moments))
+        solved = _solve(moments, np.column_stack([new[part, : ranks.size].reshape(-1), worth]))
+        terms[query, log.shown[query]] = solved[places, 0].sum(axis=1)
+        of_documents[part, : ranks.size] = solved[:, 1].reshape(n_docs, -1)
     numerators = (terms * gains)[log.shown][:, np.newaxis]
     weights = np.ones(len(numerators))
     gradient = log.rank_probabilities_vjp(of_documents / log.n_sessions)
     return OffPolicyEstimate(
         float(numerators.mean()), gradient, weights, float(len(weights)), numerators, np.ones_like(numerators)
     )
+
+
+def _solve(moments: FloatArray, sides: FloatArray) -> FloatArray:
+    """Solve a positive semi-definite system for sides in its range; unknowns that the others determine are 0.
+
+    Elimination with the largest diagonal entry as the pivot. NumPy's linear algebra can hang in the child of a fork.
+    """
+    unit = np.sqrt(np.diagonal(moments))
+    inverse = np.divide(1.0, unit, out=np.zeros_like(unit), where=unit > 0.0)[:, np.newaxis]
+    rows = np.hstack([moments * inverse.T, sides]) * inverse
+    size, order = len(rows), np.arange(len(rows))
+    for k in range(size):
+        pivot = k + int(np.argmax(np.diagonal(rows)[k:]))
+        if rows[pivot, pivot] <= size * EPSILON:
+            size = k
+            break
+        order[[k, pivot]] = order[[pivot, k]]
+        rows[[k, pivot]] = rows[[pivot, k]]
+        rows[:, [k, pivot]] = rows[:, [pivot, k]]
+        rows[k + 1 :, k + 1 :] -= rows[k + 1 :, k, np.newaxis] / rows[k, k] * rows[k, k + 1 :]
+    solved = np.zeros(sides.shape)
+    for k in reversed(range(size)):
+        known = (rows[k, k + 1 : size, np.newaxis] * solved[order[k + 1 : size]]).sum(axis=0)
+        solved[order[k]] = (rows[k, len(rows) :] - known) / rows[k, k]
+    return solved * inverse
 
 
 def _second_moments(

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from functools import partial
 from itertools import pairwise
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -86,14 +87,13 @@ class Log(NamedTuple):
         C are rewards over probabilities of the log.
         """
         gradient = np.zeros(self.scores.size)
-        validation.within_limits(cotangent, "rewards over the probabilities of the log", self.offsets)
+        exact: dict[str, Any] = {"offsets": self.offsets, "rtol": ACCURACY, "n_threads": self.n_threads}
         for k in range(cotangent.shape[1]):
             only = np.zeros(k + 1)
             only[k] = 1.0
             if cotangent[:, k].any():
-                gradient += exposure_vjp(
-                    self.scores, only, cotangent[:, k], offsets=self.offsets, rtol=ACCURACY, n_threads=self.n_threads
-                )
+                vjp = partial(exposure_vjp, self.scores, only, **exact)
+                gradient += validation.homogeneous(vjp, cotangent[:, k], self.offsets)
         return gradient
 
     def documents(self) -> IntArray:

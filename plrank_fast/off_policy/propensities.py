@@ -33,7 +33,8 @@ def item_propensities(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -42,7 +43,7 @@ def item_propensities(
 
     Notes
     -----
-    The cost is O(Q D K) with Q nodes, that of ``exposure``.
+    The cost is O(Q D K) with Q nodes, as for ``exposure``.
 
     Examples
     --------
@@ -79,7 +80,8 @@ def ranking_propensities(
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -88,7 +90,7 @@ def ranking_propensities(
 
     Notes
     -----
-    The cost is O(D + K log K) per query and O(K) per ranking, that of sets O(D log D) each.
+    The cost is O(D + K log K) per query and O(K) per ranking; a set costs O(D log D).
 
     Examples
     --------
@@ -117,25 +119,32 @@ def given_propensities(
 ) -> FloatArray:
     """Return the probabilities of rankings, or of their ranks, that the log holds; 1 where none is ``present``.
 
-    By default they may be small, as those of long rankings are: their logarithms are as accurate as any.
+    By default they may be small, as for long rankings: their logarithms are as accurate as any.
     """
     name = "propensities"
     array = validation.like_rankings(propensities, name, present.shape, log.batch, may_be_small=True)
     return validation.chances(np.where(present, array, 1.0), name, lowest)
 
 
-def importance_weights(log_ratio: FloatArray, clip: float | None, name: str) -> tuple[FloatArray, FloatArray]:
-    """Return importance weights and their derivatives by the new policy's log-probability, 0 where they are clipped.
+def importance_weights(
+    log_ratio: FloatArray, present: NDArray[np.bool_], clip: float | None, self_normalized: bool, name: str
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return importance weights, (n_queries, n_rows, n_terms), the ones to sum, and the derivatives of these.
 
-    ``name`` is the argument that holds the probabilities of the log.
+    Derivatives are by the new policy's log-probability, 0 where a weight is clipped. The weights to sum are in units of
+    the term's largest one if they are ``self_normalized``: the unit cancels. ``name`` is the argument that holds the
+    probabilities of the log.
     """
-    if clip is None:
-        largest, limit = log_ratio.max(initial=-np.inf), np.log(validation.LARGEST_MAGNITUDE)
-        must = f"{name} must not make a ranking of the log e**{limit:.0f} times less probable than scores do"
-        validation.require(largest <= limit, f"{must}, got e**{largest:g} times: bound the weights with clip")
-        weights = np.exp(log_ratio)
-        return weights, weights
-    bound = validation.factor(clip, "clip")
-    clipped = log_ratio >= np.log(bound)
-    weights = np.where(clipped, bound, np.exp(np.where(clipped, 0.0, log_ratio)))
-    return weights, np.where(clipped, 0.0, weights)
+    bound = validation.LARGEST_MAGNITUDE if clip is None else validation.factor(clip, "clip")
+    largest, limit = log_ratio.max(initial=-np.inf), float(np.log(bound))
+    must = f"{name} must not make a ranking of the log e**{limit:.0f} times less probable than scores do"
+    fits = clip is not None or largest <= limit
+    validation.require(fits, f"{must}, got e**{largest:g} times: bound the weights with clip")
+    clipped, log_weights = log_ratio >= limit, np.minimum(log_ratio, limit)
+    weights = np.where(clipped, bound, np.exp(log_weights))
+    summed = weights
+    if self_normalized:
+        log_weights = np.where(present, log_weights, -np.inf)
+        units = log_weights.max(axis=(0, 1))
+        summed = np.exp(log_weights - np.where(units > -np.inf, units, 0.0))
+    return weights, summed, np.where(clipped, 0.0, summed)

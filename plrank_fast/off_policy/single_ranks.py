@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 from numpy.typing import ArrayLike
 
@@ -31,7 +33,7 @@ def rips(
     r"""Estimate a policy's value from a reward per rank, each with the weight of the ranks down to its own.
 
     The estimate is unbiased if users look from the top down and are not influenced by what is below. The weights of
-    the upper ranks vary far less than that of the whole ranking.
+    the upper ranks vary far less than the weight of the whole ranking.
 
     Parameters
     ----------
@@ -52,9 +54,10 @@ def rips(
     clip : float, optional
         Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
-        Divide each rank's sum by that of its weights in place of N.
+        Divide each rank's sum by the sum of its weights in place of N, times the share of sessions that have the rank.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -65,7 +68,7 @@ def rips(
     .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
               \quad w_{ik} = \frac{\pi(y_{i1} \ldots y_{ik})}{\mu(y_{i1} \ldots y_{ik})}
 
-    The cost is O(N K (D + K)). The estimator is also called reward interaction inverse propensity scoring, or that of
+    The cost is O(N K (D + K)). The estimator is also called reward interaction inverse propensity scoring, or
     cascade weights.
 
     Examples
@@ -88,13 +91,14 @@ def rips(
     else:
         logged = validation.representable(log.log_prob_of_prefixes(scores_of_logging_policy(log, given)), name)
     log_ratio = np.where(at_rank, log.log_prob_of_prefixes(log.scores) - logged, 0.0)
-    weights, slopes = importance_weights(log_ratio, clip, name)
+    weights, summed, slopes = importance_weights(log_ratio, at_rank, clip, self_normalized, name)
 
     def gradient(cotangent: FloatArray) -> FloatArray:
         parts = [log.log_prob_gradient(cotangent[:, :, k], k + 1) for k in range(cotangent.shape[2])]
         return np.sum(parts, axis=0)
 
-    return weighted_estimate(log, at_rank, gains, weights, slopes, self_normalized, gradient)
+    estimate = weighted_estimate(log, at_rank, gains, summed, slopes, self_normalized, gradient)
+    return replace(estimate, importance_weights=weights[log.shown])
 
 
 @validation.hinted
@@ -134,9 +138,10 @@ def iips(
     clip : float, optional
         Largest weight, from 2**-200 to 2**200; larger ones are set to this value and contribute no derivative.
     self_normalized : bool
-        Divide each rank's sum by that of its weights in place of N.
+        Divide each rank's sum by the sum of its weights in place of N, times the share of sessions that have the rank.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -149,7 +154,7 @@ def iips(
 
     Both probabilities are exact (``rank_probabilities``), and so is the gradient. The cost is O(N K),
     ``rank_probabilities`` twice and ``exposure_vjp`` K times. The estimator is also called independent inverse
-    propensity scoring, or that of item-position weights.
+    propensity scoring, or item-position weights.
 
     Examples
     --------

@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.gradients import pl_rank_exact
+from plrank_fast._core.gradients import exact
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
 from plrank_fast.off_policy.propensities import importance_weights, log_propensities
-from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray
 
 
@@ -47,7 +45,7 @@ def ips(
     logging_scores : array_like, shape (n_docs,), optional
         Log-weights of a Plackett-Luce logging policy, in place of ``propensities``.
     ordered : bool
-        False: rankings are sets, whose order does not matter to the reward or was not kept. Propensities are those of
+        False: rankings are sets, whose order does not matter to the reward or was not kept. Propensities belong to
         sets. The weight of a set is the mean weight of its orders in the log, so the variance is never larger.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
@@ -57,7 +55,8 @@ def ips(
         Divide by the sum of the weights in place of N: the estimate is biased by O(1 / N), and always within the range
         of the rewards.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -128,7 +127,8 @@ def doubly_robust(
     self_normalized : bool
         Divide the corrections by the sum of their weights in place of N.
     n_threads : int, optional
-        None or -1: all available processors; -2: all but one.
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
 
     Returns
     -------
@@ -136,12 +136,12 @@ def doubly_robust(
 
     Notes
     -----
-    With the prediction p(y) = sum_k theta_k rho_{y_k},
+    With the prediction p(y) = sum_k theta_k rho_{y_k} over the ranks shown in session i,
 
     .. math:: V = \frac{1}{N} \sum_i E_{\text{new}}[p(y)] + w_i (r_i - p(y_i))
 
     The expectation and its gradient are exact: only the log is a sample. The cost is O(N (D + K)), and
-    ``pl_rank_exact`` once.
+    ``pl_rank_exact`` once for each length of the rankings.
 
     Examples
     --------
@@ -159,21 +159,28 @@ def doubly_robust(
     predicted = validation.of_documents(relevance, "relevance", log.scores, log.offsets)
     theta = validation.weights_of_ranks(rank_weights, log.offsets)
     n_ranks = min(theta.shape[1], log.rankings.shape[2])
-    worth = predicted[log.documents()] if predicted.size else np.zeros(log.rankings.shape)
-    of_shown = np.where(log.rankings >= 0, worth, 0.0)[:, :, :n_ranks] * theta[:, np.newaxis, :n_ranks]
-    rows = theta[0] if theta.shape[0] == 1 else theta
-    exact: dict[str, Any] = {"offsets": log.offsets, "rtol": ACCURACY, "n_threads": log.n_threads}
-    expected = expected_metric(log.scores, predicted, rows, **exact)
-    share = log.shown.sum(axis=1) / log.n_sessions  # part of the sessions that each query has
-    gradient = pl_rank_exact(log.scores, predicted, rows, **exact)
-    assert isinstance(gradient, np.ndarray)
-    residuals = gains - of_shown.sum(axis=2)
+    at_rank, lengths = log.rankings[:, :, :n_ranks] >= 0, np.diff(log.offsets)
+    worth = predicted[log.documents()[:, :, :n_ranks]] if predicted.size else np.zeros(at_rank.shape)
+    residuals = gains - np.where(at_rank, worth * theta[:, np.newaxis, :n_ranks], 0.0).sum(axis=2)
     corrections = _weighted_rankings(log, residuals, propensities, logging_scores, clip, self_normalized)
-    terms = np.broadcast_to(expected[:, np.newaxis], log.shown.shape)[log.shown]
+    # The prediction for a session is of as many ranks as it was shown; a whole list has all.
+    reached = at_rank.sum(axis=2)
+    reached = np.where(reached == lengths[:, np.newaxis], n_ranks, reached)
+    expected, gradient = np.zeros(log.shown.shape), corrections.gradient
+    for length in np.unique(reached[log.shown]).tolist():
+        rows = theta[:, :length]
+        values, slopes = exact.expectations(
+            log.scores, predicted, rows[0] if len(rows) == 1 else rows, log.offsets, ACCURACY, "gumbel", 1.0,
+            log.n_threads, None, True, True,
+        )  # fmt: skip
+        ending = log.shown & (reached == length)
+        expected = np.where(ending, values[:, np.newaxis], expected)
+        gradient = gradient + np.repeat(ending.sum(axis=1) / log.n_sessions, lengths) * slopes
+    terms = expected[log.shown]
     return replace(
         corrections,
         value=float(terms.mean()) + corrections.value,
-        gradient=gradient * np.repeat(share, np.diff(log.offsets)) + corrections.gradient,
+        gradient=gradient,
         numerators=np.column_stack([terms, corrections.numerators]),
         denominators=np.column_stack([np.ones_like(terms), corrections.denominators]),
     )
@@ -191,10 +198,10 @@ def _weighted_rankings(
     logged = log_propensities(log, propensities, logging_scores)
     self_normalized = validation.flag(self_normalized, "self_normalized")
     name = "propensities" if logging_scores is None else "logging_scores"
-    weights, slopes = importance_weights(log.log_prob(log.scores) - logged, clip, name)
-    gains, weights, slopes = (array[:, :, np.newaxis] for array in (gains, weights, slopes))
+    log_ratio, shown = ((log.log_prob(log.scores) - logged)[:, :, np.newaxis], log.shown[:, :, np.newaxis])
+    weights, summed, slopes = importance_weights(log_ratio, shown, clip, self_normalized, name)
     estimate = weighted_estimate(
-        log, log.shown[:, :, np.newaxis], gains, weights, slopes, self_normalized,
+        log, shown, gains[:, :, np.newaxis], summed, slopes, self_normalized,
         lambda cotangent: log.log_prob_gradient(cotangent[:, :, 0]),
     )  # fmt: skip
-    return replace(estimate, importance_weights=estimate.importance_weights[:, 0])
+    return replace(estimate, importance_weights=weights[log.shown][:, 0])

@@ -13,3 +13,7 @@ from plrank_fast.reference.metrics import *
 from plrank_fast.reference.rankings import *
 
 __all__ = [*exact.__all__, *gradients.__all__, *losses.__all__, *metrics.__all__, *rankings.__all__]
+
+
+def __dir__() -> list[str]:
+    return __all__

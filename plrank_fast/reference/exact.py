@@ -106,8 +106,8 @@ def exact_by_subsets(
 
         V(A) = sum_j pi_j c_j,   c_j = theta_{k+1} rho_j + (1 - stop_j) V(A without j)
 
-    Its derivatives by one score follow from those of the sets that are smaller by one item. There is no integral and no
-    difference of large numbers. O(2^D D^2).
+    Its derivatives by one score follow from the derivatives of the sets that are smaller by one item. There is no
+    integral and no difference of large numbers. O(2^D D^2).
     """
     scores = np.asarray(scores, np.longdouble)
     relevance = np.asarray(relevance, np.longdouble)
@@ -148,9 +148,9 @@ def _leave_one_out(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Compute Y_j, X_j and the value's integrand for all times at once, without dividing.
 
-    ``density`` is that of each item's arrival time: w q for exponential times. Prefix products of ``L_j(z) = q_j + s_j
-    p_j z``, where s_j is the chance that a reader reads on after item j, and of ``B`` are formed going forward, their
-    adjoints going backward.
+    ``density`` is the density of each item's arrival time: w q for exponential times. Prefix products of
+    ``L_j(z) = q_j + s_j p_j z``, where s_j is the chance that a reader reads on after item j, and of ``B`` are formed
+    going forward, their adjoints going backward.
     """
     p = read_on * p
     n_nodes, n_items = q.shape

@@ -109,7 +109,7 @@ def lambda_loss(
 
     Pairs of which at least one is among the first K are weighted by ``|g_i - g_j|`` / ideal DCG times
     ``|discount_i - discount_j| + mu |1 / log2(1 + m) - 1 / log2(2 + m)|``, where ``m = |rank_i - rank_j|``. Discounts
-    past the cutoff are 0 with the truncation "metric", and those of DCG with "pairs".
+    past the cutoff are 0 with the truncation "metric", and as in DCG with "pairs".
     """
     ideal = ideal_dcg(gains, discounts_to(cutoff, gains.size))
     if ideal == 0.0:

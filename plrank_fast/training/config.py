@@ -15,9 +15,9 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from plrank_fast._methods.registry import AUTO
 from plrank_fast.named_metrics import TITLES, check_metric, checked_scale
-from plrank_fast.training.gradient_methods import LOSSES
 from plrank_fast.validation import LossName, Method, MetricName, choice, count, flag, of_type, real, shown
 
+LOSSES = get_args(LossName)
 DATASET, DCG, DISPARITY, DROP = "dataset", "dcg", "disparity", "drop"
 DEFAULT_EPOCHS = 100  # a run without limits has so many
 DYNAMIC_START, DYNAMIC_GROWTH, DYNAMIC_EPOCHS, DYNAMIC_LIMIT = 10, 90, 40, 1000
@@ -49,10 +49,12 @@ PRESET_TITLES = {
 class TrainingConfig:
     """Settings of a training run, whose default layers are those of the PL-Rank papers.
 
+    `from_preset` takes from a preset what is not given; the constructor keeps the preset's name alone.
+
     Parameters
     ----------
     preset : str
-        Preset of the other settings, "default" or "sigir22"; only `from_preset` takes them from it.
+        Values of the settings that are not given, "default" or "sigir22".
     method : str
         Gradient estimator or loss; "auto" is "pl_rank_exact", or one sample of "pl_rank_cmc" where that is far cheaper.
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
@@ -156,6 +158,13 @@ class TrainingConfig:
             return "disparity"
         words = f"{'' if self.method in LOSSES else 'expected '}{'dataset ' if self.normalization == DATASET else ''}"
         return f"{words}{TITLES[self.metric]}@{self.cutoff}"
+
+    @property
+    def metric_names(self) -> tuple[str, ...]:
+        """Names of the metrics of an evaluation, in its order."""
+        names = ["ndcg_query", "ndcg_dataset", "expected_ndcg_query", "expected_ndcg_dataset"]
+        names += [] if self.metric == "ndcg" else [self.metric, f"expected_{self.metric}"]
+        return (*names, DISPARITY) if self.objective == DISPARITY else tuple(names)
 
     def quality(self, metrics: Mapping[str, float]) -> float:
         """Return the metric that chooses the best epoch, with its sign changed if lower is better."""

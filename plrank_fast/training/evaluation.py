@@ -14,6 +14,18 @@ from plrank_fast.named_metrics import LabelledMetric, labelled_metric
 Metrics = dict[str, float]
 
 
+class History(list[Metrics]):
+    """Metrics of the untrained network and after each epoch, which print as a table of epochs."""
+
+    def __repr__(self) -> str:
+        names = list(self[0]) if self else []
+        rows = [
+            f"{epoch:5}" + "".join(f"{metrics[name]:{len(name) + 2}.4f}" for name in names)
+            for epoch, metrics in enumerate(self)
+        ]
+        return "\n".join(["".join(["epoch", *(f"  {name}" for name in names)]), *rows])
+
+
 def evaluate_scores(
     scores: npt.NDArray[np.float64],
     labels: npt.NDArray[np.float64],

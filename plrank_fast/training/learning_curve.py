@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Any
 
-from plrank_fast._shared.pictures import new_panels, png_of
+from plrank_fast._shared.pictures import new_panels
 from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, TrainingConfig
 from plrank_fast.training.evaluation import Metrics
@@ -33,5 +32,4 @@ def learning_curve(history: Sequence[Metrics], config: TrainingConfig, best_epoc
     panel.legend(loc="upper left", bbox_to_anchor=(0, -0.14), ncols=2, frameon=False, fontsize="small")
     panel.grid(alpha=0.3)
     panel.xaxis.get_major_locator().set_params(integer=True)
-    figure._repr_png_ = partial(png_of, figure, dpi=80)  # a notebook shows it without pyplot too
     return figure

@@ -10,14 +10,16 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import __version__
+from plrank_fast._shared.extras import import_extra
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import TITLES
 from plrank_fast.training.config import DATASET, DISPARITY, DROP, TrainingConfig, describe_preset
 from plrank_fast.training.evaluation import Metrics
-from plrank_fast.training.network import ScoringNetwork, torch
+from plrank_fast.training.network import ScoringNetwork
 from plrank_fast.training.trainer import TrainingRun
 
 PROGRESS = "{desc} {percentage:3.0f}%|{bar}| {elapsed}<{remaining}{postfix}"
+UNTRAINED = "no epoch has ended, so the model is the untrained network"
 SPLIT_TITLES = {"vali": "validation", "test": "test"}
 
 
@@ -36,9 +38,7 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
     All ranks of the run must call this together. The network of the run gets the best weights.
     """
     history = run.progress.history
-    untrained = ScoringNetwork(
-        run.splits["train"].n_features, run.config.hidden, run.config.seed, run.config.initialization
-    ).weights()
+    untrained = ScoringNetwork(run.splits["train"].n_features, run.config).weights()
     held_out = {name: part for name, part in run.splits.items() if name != "train"}
     metrics: dict[str, dict[str, Metrics]] = {name: {} for name in held_out}
     for state, weights in (("untrained", untrained), ("trained", run.best_weights)):
@@ -56,12 +56,12 @@ def summarize(run: TrainingRun, stopped: str) -> dict[str, Any]:
         "still_improving": len(values) > 1 and values[-1] > max(values[:-1]),
         "metrics": metrics,
         "seconds": run.progress.total_seconds,
-        "method": run.method,
+        "method": run.loss.method,
         "history": history,
         "environment": {
             "plrank_fast": __version__,
             "numpy": np.__version__,
-            "torch": torch.__version__,
+            "torch": import_extra("torch", "train").__version__,
             "threads": run.n_threads,
             "processes": run.ranks.count,
         },
@@ -94,6 +94,7 @@ def results_table(results: Mapping[str, Any], config: TrainingConfig) -> str:
         textwrap.fill(settings_line(config), 100, subsequent_indent="  "),
         f"the best epoch is that of the {best} {config.quality_name} on the validation data",
         *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
+        *([] if results["epochs"] else ["", f"{UNTRAINED}: train longer"]),
     ]
     return "\n".join(lines)
 

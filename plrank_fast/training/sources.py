@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from plrank_fast._shared.memory import require_bytes
-from plrank_fast.data import PROFILES, RankingData, concatenate, generate, load_letor, normalize_queries
+from plrank_fast.data import PROFILES, RankingData, concatenate, generate, normalize_queries
 from plrank_fast.data.generated import SPLITS
+from plrank_fast.data.letor import read_letor
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.validation import ProfileName, choice, count, flag
 
@@ -95,16 +96,23 @@ def with_columns(data: RankingData, n_features: int) -> RankingData:
 
 
 def load_files(
-    paths: Sequence[str], *, normalize: bool, string_qids: bool = False, cache: str | None = None
+    paths: Sequence[str],
+    *,
+    normalize: bool,
+    string_qids: bool = False,
+    cache: str | None = None,
+    known_features: int | None = None,
 ) -> RankingData:
     """Read, concatenate and perhaps normalise LETOR files, in the type that training takes.
+
+    A line that names more than the features known to a model is refused as it is read.
 
     The result is kept in the folder ``cache``. The next call maps it into memory: rows are read from the disk as they
     are used, and the data may be larger than the memory.
     """
 
     def read() -> RankingData:
-        parts = [load_letor(path, dtype=np.float32, string_qids=string_qids) for path in paths]
+        parts = [read_letor([path], None, np.float32, False, string_qids, known_features) for path in paths]
         widest = max(part.n_features for part in parts)
         data = concatenate([with_columns(part, widest) for part in parts])
         del parts

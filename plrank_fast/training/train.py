@@ -5,18 +5,30 @@ from __future__ import annotations
 from dataclasses import fields, replace
 from functools import partial
 from typing import Any, Literal, TypedDict, Unpack
+from warnings import warn
 
 import numpy as np
 
 from plrank_fast._shared.interruption import deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
 from plrank_fast.data import RankingData, normalize_queries
+from plrank_fast.data.ranking_data import in_order_of
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.training.config import DEFAULT_EPOCHS, TrainingConfig
 from plrank_fast.training.model import RankingModel
-from plrank_fast.training.results import PROGRESS, show_progress
+from plrank_fast.training.results import PROGRESS, UNTRAINED, show_progress
 from plrank_fast.training.trainer import TrainingRun
-from plrank_fast.validation import LossName, Method, MetricName, hinted, known_settings, of_type, require, threads
+from plrank_fast.validation import (
+    LossName,
+    Method,
+    MetricName,
+    hinted,
+    known_settings,
+    of_type,
+    require,
+    threads,
+    within,
+)
 
 HELD_OUT = 5  # one query in so many chooses the best epoch where no validation data are given
 
@@ -60,7 +72,8 @@ def train(
     Parameters
     ----------
     data : RankingData, DataFrame, or tuple (features, labels, qid)
-        The training queries. A data frame has the columns "label" and "qid", and all others are features.
+        The training queries. A data frame has the columns "label" and "qid", and all others are features, whose names
+        the model keeps: it finds the columns of other frames by them.
     validation : RankingData, DataFrame, or tuple (features, labels, qid), optional
         The queries that choose the best epoch, by the expectation of the metric. By default every fifth query of
         ``data``, which then does not train.
@@ -92,6 +105,11 @@ def train(
     ImportError
         If PyTorch or tqdm is missing.
 
+    Warns
+    -----
+    UserWarning
+        If no epoch ends within ``minutes``.
+
     Notes
     -----
     Equal data and settings give equal models, bit for bit, for any number of threads.
@@ -109,17 +127,17 @@ def train(
     known_settings(settings, [field.name for field in fields(TrainingConfig)], train)
     config = TrainingConfig.from_preset(**settings)
     threads(n_threads)
-    splits = {"train": ranking_data(data, "data")}
+    splits = {"train": in_single_precision(ranking_data(data, "data"), "data")}
     if validation is None:
         require(len(splits["train"]) > 1, "data must have two queries or more without validation, got 1")
-        held_out = np.arange(len(splits["train"])) % HELD_OUT == HELD_OUT - 1
-        held_out[-1] |= not held_out.any()
-        splits = {"train": splits["train"][~held_out], "vali": splits["train"][held_out]}
+        chosen = np.arange(len(splits["train"])) % HELD_OUT == HELD_OUT - 1
+        chosen[-1] |= not chosen.any()
+        splits = {"train": splits["train"][~chosen], "vali": splits["train"][chosen]}
     else:
-        splits["vali"] = ranking_data(validation, "validation")
+        held_out = in_single_precision(ranking_data(validation, "validation"), "validation")
+        splits["vali"] = in_order_of(splits["train"].feature_names, held_out, "validation")
         columns = [part.n_features for part in splits.values()]
         require(len(set(columns)) == 1, f"validation must have the {columns[0]} features of data, got {columns[1]}")
-    splits = {name: replace(part, features=part.features.astype(np.float32)) for name, part in splits.items()}
     if config.normalize_features:
         splits = {name: normalize_queries(part) for name, part in splits.items()}
     run = TrainingRun(
@@ -127,8 +145,18 @@ def train(
         patience=patience, n_threads=-1 if n_threads is None else n_threads,
     )  # fmt: skip
     with deferred_interrupt() as interrupted, make_bar("train", 1.0, PROGRESS, quiet=quiet) as bar:
-        run.train(interrupted=interrupted, observer=partial(show_progress, bar))
+        stopped = run.train(interrupted=interrupted, observer=partial(show_progress, bar))
+    if stopped == "minutes" and not run.progress.epoch:
+        warn(f"{UNTRAINED}: pass more than minutes={minutes}", stacklevel=3)
     return run.best_model()
+
+
+def in_single_precision(data: RankingData, name: str) -> RankingData:
+    """Return a data set with features of the type in which networks are trained, which must hold them."""
+    features: Any = data.features
+    largest = float(np.finfo(np.float32).max)
+    within(features, f"features of {name}", -largest, largest, ", the range of float32: rescale them")
+    return replace(data, features=features.astype(np.float32, copy=False))
 
 
 def ranking_data(data: Any, name: str) -> RankingData:

@@ -23,7 +23,7 @@ from plrank_fast.__main__ import main
 from plrank_fast._shared import files
 from plrank_fast._shared.archive import read_archive
 from plrank_fast.commands import train as train_command
-from plrank_fast.training import trainer
+from plrank_fast.training import loss as loss_module
 from plrank_fast.training.sources import Source
 from programs import run_python
 
@@ -94,7 +94,6 @@ def letor(tmp_path):
         ("bench --shapes none", "argument --shapes: invalid choice"),
         ("bench --queries 1.5", "argument --queries: invalid int value: '1.5'"),
         ("bench --seconds nan", "--seconds must be at least 0 and finite, got nan"),
-        ("reproduce --data ''", "--data"),
     ],
 )
 def test_mistakes_are_told_in_one_line(arguments, named, error_of, tmp_path, monkeypatch):
@@ -187,7 +186,7 @@ def test_qids_of_any_text_and_their_cache(letor, tmp_path, capsys, error_of, mon
 def test_train_and_evaluate(letor, tmp_path, capsys, error_of, monkeypatch):
     """Mutants: validation evaluated in place of test; table and results file disagree; scores in another order;
     features of the file not normalised as in training; ``--metric`` or its cutoff without effect; a user who waits for
-    data not told so."""
+    data not told so; a line with feature 10^9 given a matrix of so many columns before it is refused."""
     load = Source.load
     monkeypatch.setattr(Source, "load", lambda self, **how: time.sleep(0.1) or load(self, **how))
     monkeypatch.setattr(train_command, "PATIENT_SECONDS", 0.0)
@@ -224,10 +223,16 @@ def test_train_and_evaluate(letor, tmp_path, capsys, error_of, monkeypatch):
     expected = plr.expected_metric(scores, relevant, weights, stop=relevant, offsets=offsets).mean()
     assert f"{expected:.4f}" in out
 
-    for columns in (1, 5):
-        (tmp_path / "other.txt").write_text(f"1 qid:1 {columns}:1\n")
-        error = error_of("evaluate", model, tmp_path / "other.txt")
-        assert f"FILE other.txt has {columns} features, and the model was trained with 2" in error
+    other, trained_with = tmp_path / "other.txt", "features, and the model was trained with 2"
+    other.write_text("1 qid:1 1:1\n")
+    assert f"FILE other.txt has 1 {trained_with}: a file of its data that" in error_of("evaluate", model, other)
+    other.write_text("1 qid:1 1:1\n1 qid:1 3:1\n")
+    error = error_of("evaluate", model, other)
+    assert error.endswith("line 2: feature index '3' is beyond the 2 features that the model was trained with\n")
+    files = ["--train", other, "--vali", other, "--cache", run]
+    done("train", *files, "--epochs", "0", "--quiet", "--output", tmp_path / "untrained")
+    assert "no epoch has ended, so the model is the untrained network" in capsys.readouterr().out
+    assert error_of("evaluate", model, other, "--cache", run).endswith(f"has 3 {trained_with}\n")
     assert error_of("evaluate", model, __file__).startswith("argument FILE")
 
 
@@ -287,7 +292,7 @@ def test_interrupts_within_a_batch(times, tmp_path, capsys, monkeypatch):
     Mutants: KeyboardInterrupt let through; the epoch under way counted as whole; exit status 0; the first handler left
     installed, or installed where the signal is ignored; loading told against --quiet.
     """
-    plain, batches = trainer.gradient, []
+    plain, batches = loss_module.gradient, []
     monkeypatch.setattr(train_command, "PATIENT_SECONDS", 0.0)
 
     def interrupted(*arguments, **options):
@@ -297,7 +302,7 @@ def test_interrupts_within_a_batch(times, tmp_path, capsys, monkeypatch):
             signal.raise_signal(signal.SIGINT)
         return plain(*arguments, **options)
 
-    monkeypatch.setattr(trainer, "gradient", interrupted)
+    monkeypatch.setattr(loss_module, "gradient", interrupted)
     train = ["train", *SMALL, "--epochs", "3", "--quiet", "--output", str(tmp_path)]
     assert main(train) == 130
     assert batches == [*[0] * 6, times]
@@ -363,7 +368,7 @@ def test_program_is_named_as_it_was_called(argv, name, capsys, monkeypatch):
     assert called() == 0
     out, err = capsys.readouterr()
     assert (out.startswith(f"usage: {name} "), err) == (True, "")
-    for command in ("train", "evaluate", "bench", "reproduce", "--version"):
+    for command in ("train", "evaluate", "bench", "--version"):
         assert command in out
     for arguments, status, told in (
         (["train", "--epochs", "-1"], 2, ("", f"{name} train: error: --train files or a profile must be given\n")),
@@ -374,6 +379,18 @@ def test_program_is_named_as_it_was_called(argv, name, capsys, monkeypatch):
         assert (stop.value.code, capsys.readouterr()) == (status, told)
 
 
+def test_help_names_what_the_command_line_has(capsys):
+    """Mutant: a function of the source in the description of a setting."""
+    text, others = "", {"plrank_fast", "trec_eval"}
+    for command in ("train", "evaluate", "bench"):
+        with pytest.raises(SystemExit):
+            main([command, "--help"])
+        text += capsys.readouterr().out
+    chosen = {name for names in re.findall(r"\{(.*?)\}", text) for name in names.split(",")}
+    options = {name.replace("-", "_") for name in re.findall(r"--([\w-]+)", text)}
+    assert {*re.findall(r"(?<![\w.])[a-z]+_\w+(?![.\w])", text)} <= chosen | options | others
+
+
 # --- packages
 
 
@@ -382,7 +399,7 @@ def test_prediction_and_commands_start_light(tmp_path):
     done("train", *SMALL, "--epochs", "0", "--quiet", "--output", tmp_path)
     program = f"""
 import sys, plrank_fast.__main__, plrank_fast as plr
-print(plr.load_model({str(tmp_path)!r}).predict([[0.5] * 8]).shape)
+print(plr.load_model({str(tmp_path)!r}).predict([[0.5] * 8], offsets=[0, 1]).shape)
 print({{"torch", "matplotlib", "tqdm"}} & set(sys.modules))
 """
     assert run_python(program).split() == ["(1,)", "set()"]

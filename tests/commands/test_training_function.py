@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+from dataclasses import replace
 from typing import get_args, get_type_hints
 
 import numpy as np
@@ -41,6 +42,23 @@ def test_kinds_of_data():
     assert not same(model, train(DATA, seed=1))
 
 
+def test_columns_of_frames_in_another_order(tmp_path):
+    """They are found by name. Mutants: by position in the validation data, or in ``predict``; names not saved."""
+    frame = pandas.DataFrame(DATA.features, columns=list("abcdef")).assign(label=DATA.labels, qid=DATA.qids)
+    known, held_out = frame[~np.repeat(ROWS, DATA.list_lengths)], frame[np.repeat(ROWS, DATA.list_lengths)]
+    turned = held_out[["qid", *"fedcba", "label"]]
+    model = train(known, turned)
+    assert same(model, train(known, held_out))
+    model.save(tmp_path / "model")
+    expected = model.predict(held_out[list("abcdef")].to_numpy(), offsets=DATA[ROWS].offsets)
+    for each in (model, plr.load_model(tmp_path / "model")):
+        assert np.array_equal(each.predict(turned, offsets=DATA[ROWS].offsets), expected)
+    with pytest.raises(ValueError, match=r"^features must have the columns \['c'\], got"):
+        model.predict(turned.drop(columns="c"))
+    with pytest.raises(ValueError, match=r"^validation must have the features \['a'\], and not \['A'\]"):
+        train(known, held_out.rename(columns={"a": "A"}))
+
+
 def test_model(tmp_path):
     """It predicts, draws, saves, loads and pickles with its history. Mutants: no history in the file or the pickle;
     last weights kept; weights of one layer for another's; a product of BLAS, whose last bits depend on the number of
@@ -57,8 +75,9 @@ def test_model(tmp_path):
     assert expected == pytest.approx(model.history[model.epoch]["expected_ndcg_query"], rel=1e-5)
     drawn = model.sample_rankings(DATA.features, 3, 5, offsets=DATA.offsets, rng=0)
     assert np.array_equal(drawn, plr.sample_rankings(scores, 3, 5, offsets=DATA.offsets, rng=0))
-    normalized = plr.data.normalize_queries(DATA).features
-    alone = [model.predict(row[np.newaxis])[0] for row in normalized]
+    normalized = plr.data.normalize_queries(DATA)
+    unscaled = replace(model, config=replace(model.config, normalize_features=False))
+    alone = [unscaled.predict(row[np.newaxis])[0] for row in normalized.features]
     assert np.array_equal(model.predict(normalized), alone)
     model.save(tmp_path / "model.plrank")
     (path,) = os.scandir(tmp_path)
@@ -68,6 +87,10 @@ def test_model(tmp_path):
     assert "data:image/png;base64," in model._repr_html_()
     (panel,) = model.plot().axes
     assert [len(line.get_xdata()) for line in panel.lines[:2]] == [4, 4]
+    table = [line.split() for line in repr(model.history).split("\n")]
+    assert [row[0] for row in table] == ["epoch", "0", "1", "2", "3"]
+    assert table[0][1:] == [*model.history[0]]
+    assert float(table[-1][1]) == round(model.history[3][table[0][1]], 4)
     assert model.plot()._repr_png_().startswith(b"\x89PNG")
     assert "best by expected NDCG@10" in [text.get_text() for text in panel.get_legend().get_texts()]
 
@@ -76,6 +99,13 @@ def test_patience():
     """Training ends so many epochs after the best. Mutants: epochs counted from the start; the last model."""
     model = train(DATA, epochs=50, patience=2, learning_rate=0.3)
     assert len(model.history) - 1 == model.epoch + 2 < 50
+
+
+def test_time_that_ends_before_the_first_epoch():
+    """Mutant: no word of the untrained network."""
+    with pytest.warns(UserWarning, match="^no epoch has ended, so the model is the untrained network: pass more"):
+        model = train(DATA, epochs=None, minutes=1e-9)
+    assert (model.epoch, len(model.history)) == (0, 1)
 
 
 def test_interrupt_returns_the_best(monkeypatch):
@@ -97,6 +127,8 @@ def test_interrupt_returns_the_best(monkeypatch):
 
 NARROW, NO_LABELS = plr.data.generate("yahoo", 4, n_features=5), pandas.DataFrame({"qid": [1]})
 
+WIDE = replace(DATA, features=DATA.features + np.where(np.arange(DATA.features.size).reshape(-1, 6) == 44, 1e39, 0.0))
+
 
 @pytest.mark.parametrize(
     ("call", "error", "message"),
@@ -104,6 +136,11 @@ NARROW, NO_LABELS = plr.data.generate("yahoo", 4, n_features=5), pandas.DataFram
         (lambda: train([[1.0]]), TypeError, "data must be a RankingData, a data frame, or a tuple .*, got list"),
         (lambda: train(DATA[:1]), ValueError, "data must have two queries or more without validation, got 1"),
         (lambda: train(DATA, NARROW), ValueError, "must have the 6 features .* got 5"),
+        (
+            lambda: train(DATA, WIDE),
+            ValueError,
+            r"features of validation must be .*, got 1e\+39 at index \(7, 2\)",
+        ),
         (lambda: train(DATA, patience=0), ValueError, "patience must be at least 1, got 0"),
         (lambda: train(NO_LABELS), ValueError, r"must have the columns \['label'\], got \['qid'\]"),
         (lambda: train(DATA, hidden=32), TypeError, "hidden must be a tuple of integers, got 32"),
@@ -123,23 +160,23 @@ def test_metrics_by_their_names(metric, monkeypatch):
 
     Mutants: NDCG for the metric in either; documents of other queries; the highest label of the batch.
     """
-    from plrank_fast.torch import plackett_luce_loss
-    from plrank_fast.training import trainer
+    from plrank_fast.torch import expected_metric_loss
+    from plrank_fast.training import loss as loss_module
 
-    steps, plain = [], trainer.gradient
+    steps, plain = [], loss_module.gradient
     scale = {"max_label": float(DATA.labels.max())} if metric == "err" else {}
 
     def recorded(method, scores, of_labels, **settings):
         steps.append((scores, plain(method, scores, of_labels, **settings), settings))
         return steps[-1][1]
 
-    monkeypatch.setattr(trainer, "gradient", recorded)
+    monkeypatch.setattr(loss_module, "gradient", recorded)
     model = train(DATA, metric=metric, cutoff=5, batch_queries=8, method="exact")
     assert len(steps) == 12
     for values, ascent, settings in steps[:3]:
         scores = torch.tensor(values, requires_grad=True)
         options = {"metric": metric, "cutoff": 5, "method": "exact", "reduction": "sum", **scale}
-        plackett_luce_loss(scores, settings["labels"], settings["offsets"], **options).backward()
+        expected_metric_loss(scores, settings["labels"], settings["offsets"], **options).backward()
         np.testing.assert_allclose(ascent, -scores.grad.numpy(), atol=1e-5)
     key = f"expected_{metric}"
     assert model.epoch == max(range(4), key=lambda epoch: (model.history[epoch][key], epoch))

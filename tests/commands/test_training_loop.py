@@ -8,6 +8,7 @@ import operator
 import os
 import re
 from dataclasses import asdict, replace
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -17,10 +18,14 @@ from plrank_fast import fairness
 from plrank_fast._shared.archive import read_archive, write_archive
 from plrank_fast.data import RankingData, normalize_queries
 from plrank_fast.named_metrics import LabelledMetric
-from plrank_fast.training import trainer
-from plrank_fast.training.config import TrainingConfig, with_tuples
+from plrank_fast.training import checkpoint, trainer
+from plrank_fast.training import learning_curve as curve_module
+from plrank_fast.training import loss as loss_module
+from plrank_fast.training import model as model_module
+from plrank_fast.training.checkpoint import CHECKPOINT
+from plrank_fast.training.config import LOSSES, TrainingConfig, with_tuples
 from plrank_fast.training.evaluation import evaluate_scores
-from plrank_fast.training.gradient_methods import LOSSES, WITH_CUTOFF, WITH_TIES, gradient, resolve_method
+from plrank_fast.training.loss import WITH_CUTOFF, WITH_TIES, gradient, resolve_method
 from plrank_fast.training.model import load_model
 from plrank_fast.training.results import (
     empty_queries,
@@ -30,7 +35,7 @@ from plrank_fast.training.results import (
     summarize,
 )
 from plrank_fast.training.sources import Source
-from plrank_fast.training.trainer import CHECKPOINT, TrainingRun
+from plrank_fast.training.trainer import TrainingRun
 
 SOURCE = Source(profile="yahoo", queries=80, features=12)
 SETTINGS = dict(method="pl_rank_3", samples=10, batch_queries=16)
@@ -92,7 +97,7 @@ def test_queries_without_relevant_documents(empty, value):
 def test_shown_is_the_mean_over_queries(new_run, epochs, objective):
     """The table has the NDCG of the papers beside it, by a name of its own, where it is optimised.
 
-    Mutants: the normalisation of the objective shown; that of the data set always."""
+    Mutants: the objective's normalisation shown; always the data set's."""
     run = new_run(objective=objective, epochs=epochs)
     run.train()
     results = summarize(run, "epochs")
@@ -161,7 +166,7 @@ def test_preset_of_the_published_code(new_run, splits):
         assert 0.85 * bound < np.abs(weights).max() <= bound
         assert weights.std() == pytest.approx(bound / np.sqrt(3), rel=5 / np.sqrt(weights.size))
     train = splits["train"]
-    assert np.array_equal(run._metric.relevance, plr.gains(train.labels))
+    assert np.array_equal(run.loss.metric.relevance, plr.gains(train.labels))
 
 
 def test_presets_and_changes():
@@ -222,7 +227,8 @@ DIVERGING = TrainingConfig(learning_rate=1e38, optimizer="sgd", **SETTINGS)
         "features must be at least 1": lambda run: Source(profile="yahoo", features=0),
         "data_seed must be at least 0": lambda run: Source(profile="yahoo", data_seed=-1),
         "epochs or minutes must be given": lambda run: run(epochs=None),
-        "minutes must be at least 0": lambda run: run(minutes=float("nan")),
+        "minutes must be positive and finite, got 0": lambda run: run(minutes=0),
+        "minutes must be positive and finite, got nan": lambda run: run(minutes=float("nan")),
         "learning_rate 1e+38 made training diverge in epoch 1": lambda run: run(DIVERGING, epochs=3).train(),
     }.items(),
 )
@@ -292,7 +298,7 @@ def test_auto_takes_what_the_cost_model_chooses(new_run, monkeypatch):
     monkeypatch.setattr("plrank_fast.training.network.DOCS_PER_CHUNK", 7)
     run = new_run(method="auto")
     run.train()
-    assert run.method == "pl_rank_exact"
+    assert run.loss.method == "pl_rank_exact"
 
 
 @pytest.mark.parametrize("objective", ["dataset", "query"])
@@ -304,7 +310,7 @@ def test_relevance_makes_the_metric_ndcg(new_run, splits, objective):
     scores = np.random.default_rng(6).normal(size=train.n_docs)
     evaluated = evaluate_scores(scores, train.labels, train.offsets, cutoff=4)
     for name, metric, rtol in (("ndcg", plr.dcg, 1e-12), ("expected_ndcg", plr.expected_metric, 1e-5)):
-        mean = metric(scores, run._metric.relevance, plr.dcg_weights(4), offsets=train.offsets).mean()
+        mean = metric(scores, run.loss.metric.relevance, plr.dcg_weights(4), offsets=train.offsets).mean()
         assert evaluated[f"{name}_{objective}"] == pytest.approx(mean, rel=rtol)
 
 
@@ -355,7 +361,7 @@ def test_interruptions_change_nothing(tmp_path, new_run, optimizer, method):
         assert run.train(interrupted=stop_after(batches)) == "interrupted"
         run = TrainingRun.resume(tmp_path / "parts", n_threads=threads)
     assert run.train(interrupted=stop_after(3)) == "interrupted"
-    assert (run.epochs, run.progress.epoch, run.batch) == (4, 2, 3)
+    assert (run.limits.epochs, run.progress.epoch, run.batch) == (4, 2, 3)
     summarize(run, "interrupted")  # gives the network other weights
     assert run.train() == "epochs"
     assert outcome(run) == outcome(whole)
@@ -372,12 +378,12 @@ def test_every_document_once_per_epoch(new_run, monkeypatch):
         streams.add(tuple(rng.generate_state(4)))
         return np.zeros(len(scores))
 
-    monkeypatch.setattr(trainer, "gradient", record)
+    monkeypatch.setattr(loss_module, "gradient", record)
     run.train()
     assert [queries for queries, _ in batches] == [30, 30, 20] * 2
     assert len(streams) == 6
     for epoch in (batches[:3], batches[3:]):
-        assert np.array_equal(np.sort(np.concatenate([part for _, part in epoch])), np.sort(run._metric.relevance))
+        assert np.array_equal(np.sort(np.concatenate([part for _, part in epoch])), np.sort(run.loss.metric.relevance))
     assert not np.array_equal(batches[0][1], batches[3][1])
 
 
@@ -389,7 +395,7 @@ def test_time_before_a_resume_counts(tmp_path, new_run):
     run.progress.total_seconds = 60.0
     run.save()
     again = TrainingRun.resume(tmp_path)
-    assert (again.minutes, again.epochs) == (1, None)
+    assert again.limits[:2] == (None, 1)
     assert again.train() == "minutes"
     assert again.epochs_done == 0
     assert TrainingRun.resume(tmp_path, epochs=1).train() == "epochs"
@@ -413,11 +419,11 @@ def test_changed_data_are_noticed(tmp_path, new_run):
 def test_checkpoints_by_time(new_run, monkeypatch):
     """Each of an epoch's five gradients takes three seconds, and nothing else takes time. Mutants: after every epoch;
     inside an epoch; none at the end; the clock not set back."""
-    saved, seconds, gradient = [], [], trainer.gradient
+    saved, seconds, gradient = [], [], loss_module.gradient
     monkeypatch.setattr(trainer.time, "perf_counter", lambda: sum(seconds, 0.0))
-    monkeypatch.setattr(trainer, "gradient", lambda *given, **more: seconds.append(3.0) or gradient(*given, **more))
+    monkeypatch.setattr(loss_module, "gradient", lambda *given, **more: seconds.append(3.0) or gradient(*given, **more))
     monkeypatch.setattr(
-        trainer, "write_archive", lambda path, kind, header, arrays: saved.append(header["progress"]["epoch"])
+        checkpoint, "write_archive", lambda path, kind, header, arrays: saved.append(header["progress"]["epoch"])
     )
     new_run(epochs=6, checkpoint_seconds=20).train()
     assert saved == [0, 2, 4, 6, 6]
@@ -426,24 +432,38 @@ def test_checkpoints_by_time(new_run, monkeypatch):
 # --- the model
 
 
-def test_model_takes_the_features_of_its_training(new_run):
-    """Mutants: the number of features left to the product; raw features scored as if they were normalised, or
-    normalised over all queries at once, or for a network that takes them as they are."""
+def test_model_takes_the_features_of_its_training(new_run, monkeypatch):
+    """Mutants: the number of features left to the product; raw features in [0, 1] scored as if they were normalised, or
+    normalised over all queries at once, or for a network that takes them as they are; a query cut in two by a chunk; an
+    index within a chunk; features of a data set by position."""
+    monkeypatch.setattr(model_module, "DOCS_PER_CHUNK", 50)
     source = Source(profile="mslr", queries=6, features=3)
-    model = new_run(source=source).best_model()
-    raw = source.load(normalize=False)["train"]
-    raw = replace(raw, features=1e3 * raw.features)
-    expected = model.predict(normalize_queries(raw).features)
-    np.testing.assert_allclose(model.predict(raw.features, offsets=raw.offsets), expected, atol=1e-6)
+    model = replace(new_run(source=source).best_model(), feature_names=("a", "b", "c"))
+    raw = replace(source.load(normalize=False)["train"], feature_names=model.feature_names)
+    unscaled = replace(model, config=replace(model.config, normalize_features=False))
+    for scale in (0.5, 1e3):
+        data = replace(raw, features=scale * raw.features)
+        expected = unscaled.predict(normalize_queries(data).features)
+        scores = model.predict(data.features, offsets=data.offsets)
+        np.testing.assert_allclose(scores, expected, atol=1e-6)
+        turned = replace(data, features=data.features[:, ::-1], feature_names=("c", "b", "a"))
+        assert (model.predict(turned) == scores).all()
+        assert (model.sample_rankings(turned, 2, rng=0) == model.sample_rankings(data, 2, rng=0)).all()
+        assert model.sample_rankings(data, 2, 4, rng=0).shape == (6, 2, 4)
+        with pytest.raises(ValueError, match=r"^offsets must be given, such as \[0, \d+\] for one query: the model"):
+            model.predict(data.features)
+    with pytest.raises(ValueError, match=r"^offsets only goes with features that are no RankingData, got"):
+        model.predict(raw, offsets=raw.offsets)
+    wrong = raw.features.copy()
+    wrong[raw.n_docs - 1, 1] = np.nan
     for features, message in (
         (raw.features[:, :2], r"features must have shape \(n_docs, 3\), for the model .*, got \(\d+, 2\)"),
-        (raw.features, "features must be from 0 to 1, .*; pass offsets"),
-        (np.full((2, 3), np.nan), "features must be finite"),
+        (wrong, rf"features must be finite, got nan at index \({raw.n_docs - 1}, 1\)"),
     ):
-        with pytest.raises(ValueError, match=message):
-            model.predict(features)
-    assert model.predict(np.zeros((0, 3))).shape == (0,)
-    unscaled = replace(model, config=replace(model.config, normalize_features=False))
+        for each in (model, unscaled):
+            with pytest.raises(ValueError, match=message):
+                each.predict(features, offsets=raw.offsets)
+    assert model.predict(np.zeros((0, 3)), offsets=[0]).shape == (0,)
     assert (unscaled.predict(raw.features, offsets=raw.offsets) == unscaled.predict(raw.features)).all()
 
 
@@ -465,7 +485,7 @@ def whole(tmp_path_factory, splits):
 
 ODD = (MISSING, None, True, "", "x", -1, 0, 2, 12.5, 1e308, 10**12, 10**400, [], [0], [8, 0], {}, {"x": 0})
 OTHER_ARRAYS = (
-    *(lambda a: a[:0], lambda a: a[np.newaxis], np.sum, np.float64, lambda a: np.full(a.shape, "x")),
+    *(lambda a: a.reshape(-1)[:0], lambda a: a[np.newaxis], np.sum, np.float64, lambda a: np.full(a.shape, "x")),
     lambda a: a * np.float32(np.nan),
 )
 
@@ -477,27 +497,54 @@ def places(value, place=()):
         yield from ((*place, key), *places(member, (*place, key)))
 
 
-def test_any_contents_of_a_model(whole, tmp_path, monkeypatch):
+def opened_model(path, splits, monkeypatch):
+    """A model predicts and draws its history."""
+    model = load_model(path)
+    assert np.isfinite(model.predict(np.zeros((2, model.n_features)), offsets=[0, 2])).all()
+    monkeypatch.setattr(curve_module, "new_panels", lambda *_: (Mock(), [[Mock()]]))
+    if model.history:
+        model.plot()
+
+
+def opened_checkpoint(path, splits, monkeypatch):
+    """A run goes on by a step, and is saved; or its data are others."""
+    monkeypatch.setattr(Source, "load", lambda self, **how: loaded.append(self) or splits)
+    # A step takes no time, however many samples the settings ask for.
+    monkeypatch.setattr(loss_module, "gradient", lambda method, scores, *_, **how: np.zeros(len(scores)))
+    loaded = []
+    try:
+        run = TrainingRun.resume(path.parent, epochs=2)
+    except ValueError as error:
+        if loaded and ("data are not those" in str(error) or "labels" in str(error)):
+            return
+        raise
+    run.train(interrupted=stop_after(1))
+    run.best_model()
+
+
+@pytest.mark.parametrize(("name", "opened"), [(MODEL, opened_model), (CHECKPOINT, opened_checkpoint)])
+def test_any_contents_of_a_file(whole, tmp_path, monkeypatch, splits, name, opened):
     """The digest is right, the contents are not: each entry of the header has odd values in turn, each array others. A
-    file is refused by its name, or is a model that predicts.
+    file is refused by its name, before data are read, or is a model or a run.
 
     Mutants: an entry read outside the block that names the file; an error of a constructor let through; a network of
-    10^12 inputs built before its weights are compared; weights of another type; arrays that nobody reads.
+    10^12 inputs built before its weights are compared; weights of another type; arrays that nobody reads; a history
+    without the metric that the plot shows; moments of Adam of another shape.
     """
     monkeypatch.setattr(os, "fsync", lambda file: None)
-    path = tmp_path / MODEL
-    header, arrays = read_archive(whole / MODEL, "model")
+    path, kind = tmp_path / name, name.partition(".")[0]
+    header, arrays = read_archive(whole / name, kind)
 
     def is_refused(header, arrays):
-        write_archive(path, "model", header, arrays)
+        write_archive(path, kind, header, arrays)
         try:
-            model = load_model(path)
+            opened(path, splits, monkeypatch)
         except ValueError as error:
-            assert str(error).startswith(f"model {path} is of another version")  # noqa: PT017 - or it is a model
+            assert str(error).startswith(f"{kind} {path} is of another version")  # noqa: PT017 - or it is opened
             return True
-        assert np.isfinite(model.predict(np.zeros((2, model.n_features)))).all()
         return False
 
+    assert not is_refused(header, arrays)
     refused = set()
     for *outer, last in places(header):
         for value in ODD:
@@ -509,24 +556,37 @@ def test_any_contents_of_a_model(whole, tmp_path, monkeypatch):
                 inner[last] = value
             if is_refused(other, arrays):
                 refused.add((*outer, last, "gone" if value is MISSING else str(value)))
-    required = {(name, "gone") for name in ("n_features", "config", "epoch", "train")}
-    required |= {("config", name, "x") for name in ("cutoff", "hidden", "learning_rate", "method", "samples", "seed")}
-    assert refused >= required | {("n_features", "12.5"), ("n_features", "2"), ("epoch", "-1"), ("train", "2")}
+    history = ("history",) if name == MODEL else ("progress", "history")
+    required = {("config", name, "x") for name in ("cutoff", "hidden", "learning_rate", "method", "samples", "seed")}
+    required |= {(*place, "gone") for place in (("config",), history, (*history, 0), (*history, 1, "ndcg_query"))}
+    if name == MODEL:
+        required |= {(name, "gone") for name in ("n_features", "epoch", "train")}
+        required |= {("n_features", "12.5"), ("n_features", "2"), ("epoch", "-1"), ("epoch", "2"), ("train", "2")}
+    else:
+        required |= {(name, "gone") for name in ("source", "fingerprints", "progress", "epochs", "minutes", "patience")}
+        required |= {("progress", "epoch", "[]"), ("progress", "best_epoch", "2"), ("patience", "0"), ("epochs", "x")}
+    assert refused >= required, required - refused
     assert is_refused({**header, "config": {**header["config"], "momentum": 0.9}}, arrays)
     for name, array in arrays.items():
         assert is_refused(header, {key: other for key, other in arrays.items() if key != name})
-        assert all(is_refused(header, {**arrays, name: change(array)}) for change in OTHER_ARRAYS)
+        for change in OTHER_ARRAYS:
+            other = change(array)
+            same = (other.shape, other.dtype) == (array.shape, array.dtype) and np.isfinite(other).all()
+            assert is_refused(header, {**arrays, name: other}) or same
     assert is_refused(header, {**arrays, "extra": np.zeros(3, np.float32)})
 
 
-def test_checkpoints_of_other_versions(whole, tmp_path):
-    """An entry or an array has another name. Mutants: an error without the name of the file; arrays not compared."""
-    for part, name in ((0, "fingerprints"), (0, "progress"), (1, "network/0.weight")):
-        content = read_archive(whole / CHECKPOINT, "checkpoint")
-        content[part]["network/other"] = content[part].pop(name)
-        write_archive(tmp_path / CHECKPOINT, "checkpoint", *content)
-        with pytest.raises(ValueError, match=rf"^checkpoint {re.escape(str(tmp_path))}.* is of another version"):
-            TrainingRun.resume(tmp_path)
+@pytest.mark.parametrize("settings", [{"objective": "disparity"}, {"metric": "err"}, {"optimizer": "sgd"}])
+def test_own_checkpoints_and_models_are_whole(new_run, tmp_path, settings):
+    """And keep the order of the metrics. Mutants: the names of the metrics in place of NDCG's; the optimizer's state
+    expected of Adam; the metrics in the order of the file."""
+    run = new_run(**settings, **({} if "optimizer" in settings else {"method": "auto"}))
+    run.train()
+    again = TrainingRun.resume(tmp_path, epochs=2)
+    assert repr(again.progress.history) == repr(run.best_model().history)
+    assert again.train() == "epochs"
+    run.best_model().save(tmp_path / MODEL)
+    assert repr(load_model(tmp_path / MODEL).history) == repr(run.best_model().history)
 
 
 # --- losses and fairness
@@ -563,8 +623,8 @@ def test_disparity_is_lowered(new_run, profile, settings):
     config = TrainingConfig(objective="disparity", **settings)
     run = new_run(config, source=Source(profile=profile, queries=200, features=60), epochs=30)
     train = run.splits["train"]
-    equal = plr.exposure(np.zeros(train.n_docs), run._metric.rank_weights, offsets=train.offsets)
-    at_equal_scores = fairness.disparity(equal, run._metric.relevance, offsets=train.offsets)[0]
+    equal = plr.exposure(np.zeros(train.n_docs), run.loss.metric.rank_weights, offsets=train.offsets)
+    at_equal_scores = fairness.disparity(equal, run.loss.metric.relevance, offsets=train.offsets)[0]
     assert at_equal_scores.mean() == pytest.approx(1.0)
     before = run.evaluate(train)["disparity"]
     run.train()
@@ -578,4 +638,4 @@ def test_merit_that_is_equal(new_run):
     """Exposure is in proportion already. Mutant: division by a disparity of 0."""
     data = replace(IRRELEVANT, labels=np.ones(3))
     run = new_run(objective="disparity", cutoff=3, data={"train": data, "vali": data})
-    assert np.isfinite(run._metric.relevance).all()
+    assert np.isfinite(run.loss.metric.relevance).all()
