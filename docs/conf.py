@@ -71,6 +71,7 @@ sphinx_gallery_conf = {
     "reset_modules": (),
 }
 
+html_search_scorer = str(FOLDER / "search_scorer.js")
 html_theme = "pydata_sphinx_theme"
 html_title = f"plrank-fast {release}"
 html_static_path = ["_static", str(FONT_OF_FORMULAS)]
@@ -82,6 +83,7 @@ html_theme_options = {
     "navbar_start": ["navbar-logo"],
     "navbar_align": "left",
     "navbar_persistent": [],
+    "navbar_center": [],
     "navbar_end": ["search-field", "theme-switcher"],
     "show_prev_next": True,
     "navigation_with_keys": False,
@@ -100,7 +102,7 @@ if SITE:
     html_theme_options["switcher"] = {"json_url": f"{SITE}/versions.json", "version_match": release}
     html_theme_options["check_switcher"] = False
     html_theme_options["navbar_start"] = ["navbar-logo", "version-switcher"]
-html_sidebars = {"index": [], "tutorial": [], "changelog": []}
+html_sidebars = {"index": [], "**": ["globaltoc.html"]}
 
 
 class WriteOutAddresses(SphinxTransform):
@@ -127,11 +129,9 @@ PLACE_OF_OTHER_PAGES = "<!-- other pages -->"
 
 
 def list_other_pages(app, name: str, source: list[str]) -> None:
-    """Put pages that no list names into the list of how-to pages, so that a new page is on the site at once."""
+    """Put pages that the menu does not name into its list, so that a new page is on the site at once."""
     if PLACE_OF_OTHER_PAGES in source[0]:
-        pages = ("index", "how_to", "how_it_works", "contributing")
-        lists = "".join((FOLDER / f"{page}.md").read_text() for page in pages)
-        named = set(re.findall(r"^(?:.* <)?(\w+)>?$", lists, re.MULTILINE)) | {"index"}
+        named = set(re.findall(r"^(\w+)$", source[0], re.MULTILINE)) | {"index"}
         others = sorted({page.stem for page in FOLDER.glob("*.md")} - named)
         source[0] = source[0].replace(PLACE_OF_OTHER_PAGES, "\n".join(others))
 
@@ -158,6 +158,42 @@ class TrimBlocks(SphinxTransform):
             text = block.astext().rstrip()
             block.rawsource = text
             block[:] = [nodes.Text(text)]
+
+
+GREEK = dict(zip(
+    ("alpha", "beta", "delta", "epsilon", "eta", "mu", "phi", "Phi", "pi", "rho", "sigma", "theta", "sum", "prod"),
+    "αβδεημφΦπρσθ∑∏", strict=True,
+))  # fmt: skip
+BRACES = r"{(?:[^{}]|{[^{}]*})*}"
+SUBSCRIPT, SUPERSCRIPT = rf"_({BRACES}|[A-Za-z0-9]{{1,2}}(?!\w))", rf"\^({BRACES}|\([^()]*\)|-?\w+(?:\.\d+)?)"
+SYMBOL = r"(?<!\w)([A-Za-z]+)"
+FORMULA = re.compile(rf"{SYMBOL}{SUBSCRIPT}(?:{SUPERSCRIPT})?|(?:{SYMBOL}|(?<=[)\]|\d])){SUPERSCRIPT}")
+
+
+def typeset(text: str) -> list[nodes.Node]:
+    """Make subscripts, superscripts and Greek letters of w_j, theta_{K+1}, rho_{y_k}, s_t^2, e^-x, r^(top - m)."""
+    parts, end = [], 0
+    for found in FORMULA.finditer(text):
+        symbol, below, above, symbol_alone, above_alone = found.groups()
+        symbol = symbol or symbol_alone or ""
+        parts.append(nodes.Text(text[end : found.start()] + GREEK.get(symbol, symbol)))
+        for kind, inner in ((nodes.subscript, below), (nodes.superscript, above or above_alone)):
+            if inner:
+                parts.append(kind("", "", *typeset(inner[1:-1] if inner[0] in "{(" else inner)))
+        end = found.end()
+    return [*parts, nodes.Text(text[end:])]
+
+
+class TypesetFormulas(SphinxTransform):
+    """Typeset the formulas in the text of docstrings and pages, which are plain for editors, ``help`` and a forge."""
+
+    default_priority = 500
+    AS_THEY_ARE = (nodes.literal, nodes.literal_block, nodes.math, nodes.math_block, nodes.raw, nodes.title, nodes.term)
+
+    def apply(self, **kwargs: object) -> None:
+        for text in list(self.document.findall(nodes.Text)):
+            if FORMULA.search(text) and not any(isinstance(text.parent, kind) for kind in self.AS_THEY_ARE):
+                text.parent.replace(text, typeset(text.astext()))
 
 
 class LinkPublicNames(SphinxTransform):
@@ -223,5 +259,6 @@ def setup(app) -> None:
     app.connect("source-read", list_other_pages)
     app.connect("html-page-context", link_to_pages)
     app.add_transform(TrimBlocks)
+    app.add_transform(TypesetFormulas)
     app.add_transform(WriteOutAddresses)
     app.add_transform(LinkPublicNames)

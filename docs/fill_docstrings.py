@@ -4,8 +4,8 @@ Editors and type checkers read docstrings in the source and do not run it, so ea
 texts that several functions share stand once, in ``shared_descriptions.txt``: edit them there, and run ``make
 docstrings``. A new function lists its own parameters under "Parameters", and this script adds the others.
 
-An entry is shared if its first line, of name and type, is that of the shared description. A docstring that needs other
-words under the same first line is named in the last section of the file.
+An entry is shared if its first line, of name and type, equals the first line of the shared description. A docstring
+that needs other words under the same first line is named in the last section of the file.
 
 A function of ``plrank_fast`` that no page of the reference lists is added behind the others of its module.
 """
@@ -50,7 +50,7 @@ def classes_of(package: Path) -> dict[str, ast.ClassDef]:
 
 
 def parameters_of(node: ast.ClassDef | ast.FunctionDef, classes: dict[str, ast.ClassDef]) -> list[str] | None:
-    """Return the parameters of a function, or of the constructor of a class, its own or that of its base."""
+    """Return the parameters of a function, or of the constructor of a class, its own or its base's."""
     if isinstance(node, ast.ClassDef):
         inits = [each for each in node.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
         bases = [classes[base.id] for base in node.bases if isinstance(base, ast.Name) and base.id in classes]

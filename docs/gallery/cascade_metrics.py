@@ -3,7 +3,7 @@ Gradients of metrics of readers who stop
 ========================================
 
 Reciprocal rank, success and ERR judge what a reader sees who stops at a satisfying document. With ``stop=``,
-``pl_rank_exact`` computes the gradients of their expectations as exactly as that of DCG.
+``pl_rank_exact`` computes the gradients of their expectations as exactly as for DCG.
 
 On the left, one query of eight documents. DCG raises every relevant document. Reciprocal rank and success raise the
 second and the third less, since a reader who has found another does not come to them. On the right, the error of the

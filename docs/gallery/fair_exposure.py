@@ -47,7 +47,7 @@ axes.set(xlabel="merit of the document", ylabel="expected exposure")
 axes.legend(frameon=False, loc="upper right", handlelength=3)
 
 # %%
-# Fairness has a cost. These are the expected metrics of the policies over that of the best ranking:
+# Fairness has a cost. These are the expected metrics of the policies over the metric of the best ranking:
 
 best = plr.ideal_dcg(merit, attention)[0]
 for name, scores in policies.items():

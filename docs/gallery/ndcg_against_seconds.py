@@ -7,7 +7,7 @@ picture shows the ``NDCG@10`` of held-out queries against the seconds of trainin
 expectation; they differ in the cost and the noise of a step.
 
 The data is generated in the shape of MSLR-Web30k. The set is small, to keep this page quick to build, and each run has
-other initial weights. ``python -m plrank_fast reproduce`` draws the paper's figure, with its sets, cutoffs and methods.
+other initial weights. ``experiments/reproduce.py`` draws the paper's figure, with its sets, cutoffs and methods.
 """
 
 import time

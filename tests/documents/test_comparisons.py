@@ -52,7 +52,7 @@ def test_documented_order_of_generated_sets():
         assert int(linear) + 10 <= int(network) <= int(trees) - 10, seed
 
 
-# --- docs/note.md: marginalised Plackett-Luce
+# --- docs/reproducing.md: marginalised Plackett-Luce
 
 
 def test_marginalized_rival_converges_to_the_exact_probabilities_and_gradient():

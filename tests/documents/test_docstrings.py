@@ -1,9 +1,12 @@
 """Docstrings stand in the source in full, for editors do not run it; what they share is the same text everywhere."""
 
 import importlib.util
+import re
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 import plrank_fast as plr
 
@@ -38,3 +41,21 @@ def test_public_names_are_all_there_is():
     ).stdout.split()
     public = [name for name in listed if not name.startswith("__")]
     assert public == sorted(plr.__all__)
+
+
+REFERENCE = "".join(page.read_text() for page in sorted(fill_docstrings.REFERENCE.glob("*.rst")))
+
+
+@pytest.mark.parametrize("name", sorted(set(re.findall(r"currentmodule:: (plrank_fast\.[\w.]+)", REFERENCE))))
+def test_completion_offers_what_is_public(name):
+    """In every module that the reference names. Mutants: no ``__dir__``; a name that ``__all__`` lacks."""
+    try:
+        module = importlib.import_module(name)
+    except ImportError as error:
+        pytest.skip(str(error))
+    blocks = re.findall(
+        rf"currentmodule:: {name}\n(.*?)(?=^\.\. currentmodule|\Z)", REFERENCE, re.MULTILINE | re.DOTALL
+    )
+    documented = {each for block in blocks for each in re.findall(r"^   (\w+)$", block, re.MULTILINE)}
+    assert documented <= set(dir(module)) == set(module.__all__)
+    assert all(hasattr(module, each) for each in module.__all__)

@@ -69,11 +69,31 @@ WARNINGS_ARE_ERRORS = "-Wall -Wextra -Werror"
 
 
 @pytest.mark.parametrize(
-    ("project", "flags"), [("cython_prange", "-O0"), ("c_worker_pool", WARNINGS_ARE_ERRORS)], indirect=["project"]
+    ("project", "build", "flags"),
+    [
+        ("cython_prange", ("-m", "Cython.Build.Cythonize", "-i", "batch_gradient.pyx"), "-O0"),
+        ("c_worker_pool", ("setup.py", "-q", "build_ext", "--inplace"), WARNINGS_ARE_ERRORS),
+    ],
+    indirect=["project"],
 )
-def test_module(project, flags, site):
-    run("setup.py", "-q", "build_ext", "--inplace", cwd=project, site=site, CFLAGS=flags)
+def test_module(project, build, flags, site):
+    """The commands stand in the document."""
+    run(*build, cwd=project, site=site, CFLAGS=flags)
     assert "equal to the last bit" in run("check.py", cwd=project, site=site)
+
+
+@pytest.mark.parametrize("project", ["cython_prange"], indirect=True)
+def test_cython_finds_the_declarations_of_a_development_install(project):
+    """Its folder is on the path. Mutant: no ``package-dir``: a hook of the import hides the folder from Cython."""
+    source = project / "source"
+    shutil.copytree(ROOT / "plrank_fast", source / "plrank_fast", ignore=shutil.ignore_patterns("*.so", "*.c", "__*__"))
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, source)
+    options = "-q", "--no-deps", "--no-index", "--no-build-isolation", "--disable-pip-version-check"
+    run("-m", "pip", "install", *options, "--target", "site", "-e", "source", cwd=project, site="")
+    (on_path,) = (project / "site").glob("*.pth")
+    assert on_path.read_text().strip() == str(source)
+    run("-m", "cython", "batch_gradient.pyx", cwd=project, site=source)
 
 
 @pytest.mark.parametrize("project", ["c_worker_pool"], indirect=True)
@@ -137,3 +157,4 @@ def test_document_quotes_the_examples():
         quoted.add(Path(linked[-1]).parts[2])
         before = after
     assert quoted == {path.name for path in EXAMPLES.iterdir()} - {"overhead.py"}
+    assert (EXAMPLES / "cython_prange/batch_gradient.pyx").read_text() in text  # it can be pasted

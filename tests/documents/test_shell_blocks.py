@@ -1,6 +1,6 @@
 """Every shell block of the documents runs, in the order in which it stands, as somebody would type it.
 
-The commands are those of the documents to the letter. Four programs are stood in for, since a test can neither
+The commands are the documents' to the letter. Four programs are stood in for, since a test can neither
 install packages nor run itself: ``python`` is the one that runs the tests, on few queries, and measures briefly;
 ``torchrun`` starts the processes, as any launcher would (``test_ranks.py`` starts the real one, which costs another
 import of PyTorch); ``pip`` does nothing; ``make`` looks whether the target exists and runs, of what it would do, the

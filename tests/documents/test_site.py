@@ -59,13 +59,21 @@ def test_every_public_function_has_a_page():
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
 def test_links_lead_somewhere(page):
-    """Relative links of a page are those of a forge, and the site follows the same files.
+    """Relative links of a page work on a forge, and the site follows the same files.
 
     Mutants: ``boosting.md`` renamed; a link with ``docs/`` before it inside ``docs``.
     """
     for target in re.findall(r"\]\(([^)#\s]+)[^)]*\)", page.read_text()):
         generated = target.startswith("auto_gallery/")  # by ``make docs``
         assert generated or target.startswith("http") or (page.parent / target).exists(), target
+
+
+def test_first_page_describes_every_other():
+    """Mutants: a page in the menu alone; a page in neither."""
+    text, _, menu = (DOCS / "index.md").read_text().partition("```{toctree}")
+    described = set(re.findall(r"\]\((\w+)\.md\)", text))
+    assert {page.stem for page in PAGES} - {"index"} == described
+    assert set(re.findall(r"^\w+$", menu, re.MULTILINE)) <= described
 
 
 @pytest.mark.parametrize("page", [ROOT / "README.md", *PAGES], ids=lambda page: page.name)
@@ -77,7 +85,7 @@ def test_no_block_is_left_out(page):
     """
     examples = "\n".join(path.read_text() for path in (ROOT / "examples").rglob("*.*") if path.suffix != ".so")
     examples += "\n".join(path.read_text() for path in (ROOT / "asv_benchmarks").rglob("*.py"))
-    if page.name == "one_estimator.md":
+    if page.name == "how_a_batch_runs.md":
         sources = [path for kind in ("pyx", "py") for path in (ROOT / "plrank_fast").rglob(f"*.{kind}")]
         examples = "...\n".join(map(Path.read_text, [*sources, *(ROOT / "plrank_fast" / "kernels").rglob("*.c")]))
     for language, code in FENCE.findall(page.read_text()):
@@ -95,7 +103,7 @@ def test_formulas_are_typeset(page):
     text = re.sub(r"`[^`]*`", "", FENCE.sub("", page.read_text()))
     assert not re.search(r"\\[\[(]", text)
     formulas = re.findall(r"\$\$(.+?)\$\$|\$(.+?)\$", text, re.DOTALL)
-    assert formulas or page.name != "note.md"
+    assert formulas or page.name != "numerics.md"
     for displayed, inline in formulas:
         assert latex2mathml.tex2mathml(displayed or inline).startswith("<math")
 
@@ -141,3 +149,27 @@ def test_gallery(script, monkeypatch, tmp_path):
         pyplot.savefig(tmp_path / "picture.svg")
     finally:
         pyplot.close("all")
+
+
+def test_formulas_of_plain_text_are_typeset(monkeypatch):
+    """Mutants: names of arguments taken for formulas; a nested subscript cut at its first brace."""
+    for library in ("sphinx", "docutils", "ziamath"):
+        pytest.importorskip(library)
+    monkeypatch.syspath_prepend(DOCS)
+    typeset = import_module("conf").typeset
+
+    def marked(text):
+        return "".join(f"<{each.astext()}>" if each.children else each.astext() for each in typeset(text))
+
+    assert marked("sum_k theta_k rho_{y_{ik}}, s_t^2") == "∑<k> θ<k> ρ<yik>, s<t><2>"
+    assert marked("(1 - x)^2 <= e^-2 r^(top - m)") == "(1 - x)<2> <= e<-2> r<top - m>"
+    for plain in ("shape (n_docs,)", "coef_, n_iter_", "max_label", "pl_rank_3"):
+        assert marked(plain) == plain
+
+
+def test_search_names_pages_of_use_first():
+    """Mutants: a page that is gone; the training pages without a heading that a search finds."""
+    (later,) = re.findall(r"\^\(([\w|]+)\)\$", (DOCS / "search_scorer.js").read_text())
+    assert set(later.split("|")) <= {page.stem for page in PAGES}
+    for page in ("training", "boosting"):
+        assert re.search(r"^#+ Early stopping$", (DOCS / f"{page}.md").read_text(), re.MULTILINE)

@@ -1,6 +1,7 @@
 """Type checkers in strict mode accept the lines of the documentation, and refuse calls that are wrong."""
 
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -127,3 +128,41 @@ def test_pyright_in_strict_mode(folder):
     assert [(Path(each["file"]).name, each["range"]["start"]["line"], each["message"]) for each in of_pages] == []
     refused = {each["range"]["start"]["line"] for each in found}
     assert refused == set(range(1, 1 + len(REFUSED)))
+
+
+LIBRARIES = ("torch", "jax", "sklearn", "lightgbm", "catboost", "matplotlib")
+RESULTS = """
+from typing import assert_type
+
+import torch
+from matplotlib.figure import Figure
+
+import plrank_fast as plr
+from plrank_fast.torch import ExpectedMetricLoss
+
+assert_type(ExpectedMetricLoss()(torch.zeros(3), torch.zeros(3)), torch.Tensor)
+assert_type(plr.load_model("model").plot(), Figure)
+assert_type(plr.fit_strengths([[0, 1]]).plot(), Figure)
+data = plr.data.generate("istella", n_queries=2)
+print(data.rows_of([0, 1]))
+"""
+
+
+def test_all_that_is_public_has_a_type(tmp_path):
+    """But for the rankers, whose base classes have none in their libraries. Mutants: a result without its type; ``Any``
+    of ``torch.nn.Module`` or of `plot`; ``rows_of`` for arrays alone."""
+    for library in LIBRARIES:
+        pytest.importorskip(library)
+    environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+
+    def pyright(*arguments):
+        command = [sys.executable, "-m", "pyright", "--outputjson", *arguments]
+        return json.loads(subprocess.run(command, capture_output=True, cwd=tmp_path, env=environment).stdout)
+
+    symbols = pyright("--verifytypes", "plrank_fast", "--ignoreexternal")["typeCompleteness"]["symbols"]
+    untyped = {each["name"] for each in symbols if each["isExported"] and not each["isTypeKnown"]}
+    assert untyped == {
+        f"plrank_fast.{each}" for each in ("catboost.Ranker", "lightgbm.Ranker", "sklearn.PlackettLuceRanker")
+    }
+    (tmp_path / "results.py").write_text(RESULTS)
+    assert [each["message"] for each in pyright("results.py")["generalDiagnostics"]] == []
