@@ -37,7 +37,7 @@ train: $(VENV)/train compiled  ## train a ranker on generated data, print its ND
 REPRODUCE_FLAGS ?= --minutes 8 --output runs/reproduce-quick
 
 reproduce-quick: $(VENV)/train compiled  ## repeat the paper's experiments and write a report, in 10 minutes (REPRODUCE_FLAGS=...)
-	$(BIN)/python -m plrank_fast reproduce $(REPRODUCE_FLAGS)
+	$(BIN)/python experiments/reproduce.py $(REPRODUCE_FLAGS)
 
 # The files of tests are shared out to so many processes, because most of their time goes to programs that they start.
 # They come in their own order: xdist would put those with the fewest tests last, which are among the longest.
@@ -57,7 +57,7 @@ test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, Dask and Arr
 # The SIMD levels of the separate builds (test-clang, sanitize, tsan), as in LEVELS="baseline avx2"; default: all.
 LEVELS ?=
 
-# This is a separate build under build/clang, for the tests whose numbers a compiler could change and those of threads,
+# This is a separate build under build/clang, for the tests of threads and of numbers that a compiler could change,
 # because clang has another OpenMP. They run in that folder: in this one, programs that they start would import the
 # other build. CLANG=clang-19 names a version.
 CLANG ?= clang
@@ -65,7 +65,7 @@ CLANG_TESTS ?= $(addprefix tests/,$(addprefix references/test_,vector_math.py se
 	$(addprefix enumeration/test_,estimators.py pl_rank.py conditional.py stochastic_rank.py exact.py exact_noise.py) \
 	statistical/test_samplers_exact.py hand/test_metrics.py \
 	$(addprefix invariants/test_,batch_driver.py long_queries.py simd_levels.py) \
-	processes/test_threads.py processes/test_thread_pool.py)
+	processes/test_threads.py processes/test_teams.py)
 
 test-clang: build  ## build with clang beside everything else and run the numerical tests (CLANG=clang-19, LEVELS=..., CLANG_TESTS=...)
 	PLRANK_FAST_LEVELS="$(LEVELS)" CC=$(CLANG) $(BIN)/python setup.py -q build --build-lib build/clang/lib --build-temp build/clang/temp
@@ -167,7 +167,7 @@ docs: $(VENV)/docs compiled  ## build the documentation site into build/docs (SI
 CHROMIUM ?= chromium
 note: docs  ## print the technical note into build/note.pdf (CHROMIUM=...)
 	$(CHROMIUM) --headless --no-sandbox --disable-gpu --no-pdf-header-footer --print-to-pdf=build/note.pdf \
-		"file://$(CURDIR)/build/docs/note.html"
+		"file://$(CURDIR)/build/docs/numerics.html"
 
 bench: $(VENV)/bench compiled  ## run the asv benchmarks in this environment (BENCH_FLAGS=... go to asv run)
 	cd asv_benchmarks && $(ASV) machine --yes > /dev/null && $(ASV) run --show-stderr $(BENCH_FLAGS) \

@@ -114,7 +114,7 @@ SHARED = "plrank_fast._core.cython_shared"
 
 
 def chosen(variable: str, known: Iterable[str]) -> list[str]:
-    """Return those of ``known``, in its order, that an environment variable names, or all if it names none."""
+    """Return the members of ``known``, in its order, that an environment variable names, or all if it names none."""
     known, names = list(known), os.environ.get(variable, "").split()
     unknown = [name for name in names if name not in known]
     if unknown:

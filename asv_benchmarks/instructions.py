@@ -5,7 +5,7 @@
 justifies them. Kernels run at the AVX2 level, which valgrind supports, on one thread; the counts include the Python
 call (``call overhead``). Two counts of the same build differ by less than 0.2 %; the Python part of a call takes some
 hundreds of instructions more or less with other patches of Python, NumPy or the C library, which are not judged.
-Another compiler or Python has other instructions: if it is not that of the file, nothing fails.
+Another compiler or Python has other instructions: if the file names another one, nothing fails.
 """
 
 from __future__ import annotations

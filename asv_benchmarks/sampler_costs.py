@@ -1,7 +1,7 @@
 """Measure the costs by which ``sampler="auto"`` chooses, at every SIMD level of this machine, and print them as source.
 
-``python asv_benchmarks/sampler_costs.py`` takes some minutes on an otherwise idle machine. The rates are those of the
-weighted geometric mean over the levels, by least squares of relative errors. The last lines say by how much the choice
+``python asv_benchmarks/sampler_costs.py`` takes some minutes on an otherwise idle machine. The rates fit the weighted
+geometric mean over the levels, by least squares of relative errors. The last lines say by how much the choice
 then misses the fastest sampler at each level.
 """
 
@@ -107,7 +107,7 @@ def fit_all(levels: list[list[dict[str, float]]]) -> npt.NDArray[np.float64]:
 
 
 def missed(rates: npt.NDArray[np.float64], level: list[dict[str, float]]) -> npt.NDArray[np.float64]:
-    """Return the time of the sampler that these rates choose over that of the fastest, for each problem."""
+    """Return, for each problem, the time of the sampler that these rates choose over the time of the fastest."""
     ratios = []
     for (scores, cutoff, number), costs in zip(problems(), level, strict=True):
         terms = terms_of(scores, cutoff, number)[0]

@@ -19,9 +19,8 @@ import numpy as np
 import plrank_fast as plr
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import RankingData, load_letor, normalize_queries
-from plrank_fast.training.config import TrainingConfig
+from plrank_fast.training.config import LOSSES, TrainingConfig
 from plrank_fast.training.evaluation import evaluate_scores
-from plrank_fast.training.gradient_methods import LOSSES
 from plrank_fast.training.sources import Splits, with_columns
 from plrank_fast.training.trainer import TrainingRun
 
@@ -70,7 +69,7 @@ def ndcg_on_test(method: str, splits: Splits, seed: int, seconds: float, learnin
 
 def cost_per_query(method: str, splits: Splits) -> float:
     """Return the microseconds of the gradient per training query, on one thread, for scores of unit variance."""
-    from plrank_fast.training.gradient_methods import gradient
+    from plrank_fast.training.loss import gradient
 
     train = splits["train"]
     scores = np.random.default_rng(0).normal(size=train.n_docs)

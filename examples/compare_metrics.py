@@ -69,7 +69,7 @@ def network(parts: list[RankingData], trained_on: str, highest: float, seed: int
     """Yield the scores after every few epochs of Adam."""
     import torch
 
-    from plrank_fast.torch import plackett_luce_loss
+    from plrank_fast.torch import expected_metric_loss
 
     torch.set_num_threads(1)
     torch.manual_seed(seed)
@@ -93,7 +93,7 @@ def network(parts: list[RankingData], trained_on: str, highest: float, seed: int
                 )
                 scores.backward(torch.from_numpy(slopes / (offsets.size - 1)).float())
             else:
-                loss = plackett_luce_loss(
+                loss = expected_metric_loss(
                     scores, labels, offsets, metric=trained_on, cutoff=CUTOFF, method="exact", rtol=1e-3, n_threads=1,
                     **options,
                 )  # fmt: skip

@@ -76,7 +76,7 @@ def main(arguments=None):
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--shapes", nargs="+", choices=SIZES, default=list(SIZES))
     parser.add_argument("--seeds", nargs="+", type=int, default=[0, 1, 2])
-    parser.add_argument("--queries", type=int, help="training queries, for other sizes than those of the documents")
+    parser.add_argument("--queries", type=int, help="training queries, for other sizes than in the documents")
     parser.add_argument("--features", type=int)
     parser.add_argument("--epochs", type=int, default=40, help="of the network")
     options = parser.parse_args(arguments)

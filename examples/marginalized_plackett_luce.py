@@ -3,12 +3,12 @@
 That method computes the probability of each document at each rank without sampling, as this library does. Given the
 Gumbel variable of a document, the number of others above it has a Poisson binomial distribution, which is integrated
 over this variable. The method uses a Gauss-Legendre rule with a fixed number of nodes on an interval that holds nearly
-all of the mass. For each node, it computes the distribution without one document from those of the documents before it
-and after it, in O(D K^2). Its gradients come from automatic differentiation.
+all of the mass. For each node, it computes the distribution without one document from the distributions of the
+documents before and after it, in O(D K^2). Its gradients come from automatic differentiation.
 
 ``placement_probabilities`` below is written from these formulas, for PyTorch, in double precision with sums of positive
 terms (the authors compute with logarithms, which takes longer). The program prints tables of errors against processor
-time per query, and draws those of the gradients:
+time per query, and draws the gradients' errors:
 
     python examples/marginalized_plackett_luce.py --picture picture.png
 """

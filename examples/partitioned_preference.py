@@ -1,10 +1,10 @@
-"""Compare the integral of ``bucket_log_prob`` with that of Ma et al. (AISTATS 2021), node for node.
+"""Compare the integral of ``bucket_log_prob`` with the integral of Ma et al. (AISTATS 2021), node for node.
 
 The probability that a set of documents comes before the rest, in any order, is the integral from 0 to 1 of
 ``prod_i (1 - u^(w_i / W))``, where W is the weight of the rest. Ma et al. evaluate it numerically; here by the midpoint
 rule, in u, and after the substitution u = v^c with the best c of a grid for each shape and number of nodes. The
 reference is a trapezoid rule in ln(-ln u) with 20,000 nodes. The program prints the largest error of a log-probability
-in u, that after the substitution, and in brackets the processor time over that of ``bucket_log_prob``:
+in u, after the substitution, and in brackets the processor time over the time of ``bucket_log_prob``:
 
     python examples/partitioned_preference.py
 """

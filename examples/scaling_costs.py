@@ -18,7 +18,7 @@ import plrank_fast as plr
 from plrank_fast.data import PROFILES, RankingData
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.training.config import TrainingConfig
-from plrank_fast.training.network import Optimizer, ScoringNetwork, set_model_threads
+from plrank_fast.training.network import ScoringNetwork, set_model_threads
 
 PAIRS = 1e9  # query-document pairs of the plan
 
@@ -59,14 +59,13 @@ def costs(n_docs=200_000, n_features=136, length=120, cutoff=10, rounds=3):
         batches = np.array_split(order, max(1, data.n_queries // config.batch_queries))
         rows = [data.rows_of(batch) for batch in batches]
         inputs = [data.features[taken] for taken, _ in rows]
-        network = ScoringNetwork(n_features, config.hidden, seed=0)
-        optimizer = Optimizer(config.optimizer, network, config.learning_rate)
+        network = ScoringNetwork(n_features, config)
         theta, relevance = plr.dcg_weights(cutoff), plr.gains(data.labels)
         scores = np.random.default_rng(2).normal(size=data.n_docs)
 
         def step(features):
-            found = network.scores_with_graph(features)
-            optimizer.ascend(found, np.zeros(len(features)))
+            network.forward(features)
+            network.step(np.zeros(len(features)))
 
         def gradient(method, taken, offsets, **options):
             method(scores[taken], relevance[taken], theta, offsets=offsets, n_threads=1, **options)

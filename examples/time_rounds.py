@@ -2,8 +2,8 @@
 
     python examples/time_rounds.py [mq2008=S1.txt,S2.txt,S3.txt ...] [--lengths 8 1000]
 
-Sets are a name and LETOR files; lengths are those of generated lists. Rounds of both take turns in one process on one
-thread. A ratio is that of the medians of the faster half of the rounds, in processor time. LightGBM's own objectives
+Sets are a name and LETOR files; lengths belong to generated lists. Rounds of both take turns in one process on one
+thread. A ratio compares the medians of the faster half of the rounds, in processor time. LightGBM's own objectives
 are lambdarank and rank_xendcg, XGBoost's is rank:ndcg, CatBoost's YetiRank.
 """
 
@@ -76,7 +76,7 @@ def of_catboost(data: RankingData, ours: bool) -> Round:
 
 
 def ratio(data: RankingData, rounds_of: Callable[[RankingData, bool], Round], turns: int) -> float:
-    """Return the time of our objective over that of the library's own."""
+    """Return the time of our objective over the time of the library's own."""
     seconds = np.zeros((turns, 2))
     both = [rounds_of(data, ours) for ours in (False, True)]
     for turn in range(turns):

@@ -68,7 +68,7 @@ def on_team(monkeypatch, costs):
     def run(n_threads, call, *arguments, team=None, **options):
         runtime_variables.team_that_ran()
         result = call(*arguments, n_threads=n_threads, **options)
-        size, _ = runtime_variables.team_that_ran()
+        size = runtime_variables.team_that_ran()
         assert runtime_variables.OTHER_COSTS or size == (team or _threads.resolve_threads(n_threads) if openmp else 1)
         return result
 

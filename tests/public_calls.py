@@ -211,7 +211,7 @@ def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, 
 
 
 def towards_exposures(function):
-    """A function that takes exposures, those of other scores."""
+    """A function that takes exposures, here of other scores."""
 
     def call(scores, relevance, rank_weights, first_query, **batch):
         target = plr.exposure(-np.round(np.tanh(scores), 3), [1.0, 0.5], **batch)
@@ -236,7 +236,7 @@ def normalised_loss(scores, relevance, rank_weights, first_query, *, offsets=Non
         scores, relevance, offsets, None, None, rank_weights, metric="ndcg", cutoff=None, gain="linear",
         max_label=None, normalize=True, reduction="mean", method="exact", words=None, gradient=gradient, rtol=1e-6,
         n_threads=n_threads, first_query=first_query,
-    ), gradient  # fmt: skip
+    )[0], gradient  # fmt: skip
 
 
 OTHERS = {

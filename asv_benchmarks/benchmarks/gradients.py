@@ -94,7 +94,7 @@ class Noise:
 
 
 class StoppingReaders:
-    """The exact gradients of metrics of readers who stop, beside that of DCG, on 16 queries and one thread."""
+    """The exact gradients of metrics of readers who stop, beside DCG's, on 16 queries and one thread."""
 
     params = (["dcg", "reciprocal rank", "success", "err"], [24, 120, 1000], [10, 100], [1.0, 3.0])
     param_names = ("metric", "n_docs", "cutoff", "spread")
@@ -172,7 +172,7 @@ class SharedQuery:
 
 
 class Accuracy:
-    """Norm of the error over that of the exact gradient at rtol=1e-10; smaller is better."""
+    """Norm of the error over the norm of the exact gradient at rtol=1e-10; smaller is better."""
 
     params = (list(ESTIMATORS), [1, 10, 100, 1000])
     param_names = ("method", "n_samples")

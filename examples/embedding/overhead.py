@@ -1,7 +1,7 @@
 """Measure the cost of one query of 24 documents at cutoff 5 through Python and through C, and its overhead.
 
-Numba compiles the loop over C calls. The overhead of a C call is its time if its last check refuses it; that of a
-Python call is its time without the computation that both share.
+Numba compiles the loop over C calls. The overhead of a C call is its time if its last check refuses it. The overhead
+of a Python call is its time without the computation that both share.
 """
 
 import time

@@ -20,6 +20,7 @@ from error_bounds import LEAST, OF_SUMS, OF_TERMS, Ratios, Terms, of_norm, of_te
 from measured_errors_of_logs import logs, ranking_rows, rewards_of_rankings
 from measured_errors_of_long_lists import cost_of_long_list, long_lists, long_problem
 from measured_errors_of_losses import losses
+from measured_errors_of_metrics import metrics, of_all_rankings
 from measured_errors_of_ties import ties
 from plrank_fast import fairness, reference
 from plrank_fast._core.gradients import exact as _exact
@@ -309,4 +310,6 @@ ATTACKS = {
     "logs": Attack(logs, 60, lambda p: 50.0 * p.n_docs**2 * p.cutoff),
     "rewards": Attack(rewards_of_rankings, 60, lambda p: 50.0 * p.n_docs**2 * p.cutoff),
     "ties": Attack(ties, 60, lambda p: 1e4 * p.n_docs),
+    "metrics": Attack(metrics, 400, lambda p: 1e2 * p.n_docs),
+    "all rankings": Attack(of_all_rankings, 6, lambda p: 1e3 * p.n_docs),
 }

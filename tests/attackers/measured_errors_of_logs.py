@@ -55,7 +55,7 @@ def shared_out(
     share = weights / weights.sum()
     value, spread = (share * gains).sum(), (share * sizes).sum()
     most = np.abs(gains) + np.abs(value)
-    lost = np.finfo(float).tiny / OF_TERMS * (weights > 0)  # a weight below it has fewer digits, or is 0
+    lost = np.finfo(float).tiny / OF_TERMS * (weights > 0)  # a weight this far below the largest is less exact, or 0
     size = ((share * sizes + lost / weights.sum()) * most).sum()
     credit = slopes / weights.sum() * (gains - value)
     absolute = (slopes * ((sizes + spread) * most + size) + lost * most) / weights.sum()
@@ -77,7 +77,7 @@ def logs(problem: Problem, *, finer: bool = False) -> Ratios:
         new, old = ([ranking_reference.log_prob_of_prefixes(f, row) for row in rows] for f in (scores, logging_scores))
         weights = [a - b + Terms(0.0, 1.0) for a, b in zip(new, old, strict=True)]  # their logarithms
         middle = float(np.mean(sorted(each.total[-1] for each in weights)[-2:]))
-        apart = min(abs(np.expm1(each.total[-1] - middle)) for each in weights) > 1e-6 and abs(middle) < LIKELIEST
+        apart = min(abs(each.total[-1] - middle) for each in weights) > 1e-6 and abs(middle) < LIKELIEST
         clips = None, *([float(np.exp(middle))] if apart else [])
         for name, places, gains, clip in (
             *(("ips", whole, of_rankings, clip) for clip in clips),
@@ -85,8 +85,7 @@ def logs(problem: Problem, *, finer: bool = False) -> Ratios:
         ):
             for self_normalized in (False, True):
                 tops = [max(weights[i].total[k] for i, k in at) for at in places]
-                too_small = self_normalized and min(tops) < -LIKELIEST
-                if too_small or (clip is None and max(tops) > LIKELIEST):
+                if clip is None and max(tops) > LIKELIEST:
                     continue
                 options = {"logging_scores": logging_scores, "self_normalized": self_normalized, "n_threads": 1}
                 options |= {"clip": clip} if name == "ips" else {}
@@ -105,10 +104,13 @@ def estimate(scores, rows, places, weights, gains, clip, self_normalized) -> tup
     value, credit = Terms(0.0), [[Terms(0.0)] * row.size for row in rows]
     for at in places:
         logs_ = stacked([weights[i][k] for i, k in at])
-        w = np.minimum(np.exp(np.minimum(logs_.total, 10_000)), np.longdouble(clip))
-        of_all = 1 if self_normalized else len(at) / len(rows)
+        log_clip = np.log(np.longdouble(clip))
+        logarithms = np.minimum(logs_.total, log_clip)
+        w = np.exp(logarithms - (logarithms.max() if self_normalized else 0))
         of_sessions = np.array([gains[i] if gains.ndim == 1 else gains[i, k] for i, k in at])
-        part, of_part = shared_out(w, np.where(w < clip, w, 0), logs_.absolute, of_sessions, self_normalized)
+        slopes = np.where(logs_.total < log_clip, w, 0)
+        part, of_part = shared_out(w, slopes, logs_.absolute, of_sessions, self_normalized)
+        of_all = len(at) / len(rows)
         value += of_all * part
         for place, (i, k) in enumerate(at):
             credit[i][k] = of_all * of_part[place]

@@ -19,7 +19,7 @@ STEP = 0.12  # at most; half of pi over it is 82 nats of error
 LOOKS = 60  # times at once
 LEAST_SHARE = np.finfo(np.longdouble).tiny
 NOTHING = 150.0  # nats below the largest integrand
-LEAST_DERIVATIVE = 1e-295  # its digits are those of a normal number, ten of them
+LEAST_DERIVATIVE = 1e-295  # it keeps ten digits of a normal number
 MOST_LIKELY = 690.0  # log-odds, beyond which derivatives are no normal numbers
 
 

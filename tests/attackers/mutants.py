@@ -33,7 +33,7 @@ WALL_SECONDS = 3600.0  # of all tests of a mutant; one that waits for ever takes
 
 _OF_DRIVER = "batch_driver batches threads"
 _OF_LOSSES = "losses every_function batches magnitudes interrupts plain_arguments argument_order"
-# Modules, those that everything rests on first, and the files of tests that would notice, quick ones first. Those of
+# Modules, the most basic ones first, and the files of tests that would notice, quick ones first. Tests of
 # modules that are not listed are the folder `enumeration` and the last two.
 TESTS = {
     "_core/gradients/exact": "exact exact_noise exact_bounds hunt::TestHunt::test_seeded plain_arguments",
@@ -54,8 +54,8 @@ TESTS = {
     "_core/ranking/rankings": "faults pl_rank",
     "_core/ranking/metrics": "metrics distribution losses pl_rank plain_arguments",
     "_core/runtime/simd": "vector_math",
-    "_core/runtime/threads": f"{_OF_DRIVER} thread_pool processes",
-    "_core/runtime/teams": f"{_OF_DRIVER} long_queries processes",
+    "_core/runtime/threads": f"{_OF_DRIVER} teams processes",
+    "_core/runtime/teams": f"{_OF_DRIVER} teams long_queries processes",
     "_core/runtime/batch": f"{_OF_DRIVER} interrupts",
     "_core/runtime/magnitudes": "magnitudes",
     "_core/losses/likelihood": _OF_LOSSES,

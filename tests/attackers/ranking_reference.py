@@ -110,7 +110,7 @@ def conditional_monte_carlo(
 ) -> tuple[Terms, Terms]:
     """Gradient and Hessian diagonal of ``pl_rank_cmc`` of some items, each taken out of the ranking in turn.
 
-    The largest absolute terms of these items stand for those of each.
+    The largest absolute terms of these items stand for each one's terms.
     """
     rank_weights = rank_weights.astype(np.longdouble)
     drops = rank_weights - np.append(rank_weights[1:], 0)
@@ -130,7 +130,7 @@ def conditional_monte_carlo(
 
 
 def pl_rank_hessian(scores: np.ndarray, relevance: np.ndarray, rank_weights: np.ndarray, rankings: np.ndarray) -> Terms:
-    """Hessian diagonal of ``pl_rank_3``: X s + dX / df with X the gradient of one ranking, s that of its log-prob."""
+    """Hessian diagonal of ``pl_rank_3``: X s + dX / df with X the gradient of one ranking, s its score function."""
 
     def of_one(ranking: np.ndarray) -> Terms:
         share, placed = shares(scores, ranking), places(scores, ranking)

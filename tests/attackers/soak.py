@@ -2,7 +2,7 @@
 
     make soak SOAK_FLAGS="--minutes 60 --seed 0"
 
-Every result is compared, bit for bit, with that of the same call on one thread of a quiet process. Meanwhile the main
+Every result is compared, bit for bit, with the same call on one thread of a quiet process. Meanwhile the main
 thread is interrupted by a timer whose handler raises now and then, and forks children that must answer with the same
 bits; where their address space is limited, MemoryError is an answer as well.
 
@@ -42,7 +42,7 @@ from public_calls import BATCHES, OTHERS, arrays
 from search import Search, wrong_with
 
 CALLS = {**BATCHES, **OTHERS}
-LINEAR_ALGEBRA = "pseudo_inverse"  # by NumPy
+LINEAR_ALGEBRA = "fit_strengths"  # by NumPy
 MOST_GROWTH = 12 * 2**20
 LENGTHS = (
     [9], [40, 0, 7], [3, 0, 0, 61, 1], [0, 1, 0], [1, 2, 3, 4, 5, 6, 7, 8], [130, 2], [20] * 12, [70, 0, 0, 33, 5],
@@ -59,7 +59,7 @@ class Interrupted(KeyboardInterrupt):
 
 
 def memory_of_this_process() -> tuple[int, int]:
-    """Bytes that are mapped, and those of them that are resident."""
+    """Bytes that are mapped, and bytes that are resident."""
     mapped, resident = Path("/proc/self/statm").read_text().split()[:2]
     return int(mapped) * mmap.PAGESIZE, int(resident) * mmap.PAGESIZE
 
@@ -197,7 +197,7 @@ class Soak(Search):
                 self.broken(f"memory grew by {self.growth()} bytes: {looks.tolist()}")
 
     def growth(self) -> int:
-        """Bytes by which the median of the last quarter is above that of the second; the first tenth warms up."""
+        """Bytes by which the last quarter's median is above the second quarter's; the first tenth warms up."""
         warm = self.memory[len(self.memory) // 10 :]
         quarter = len(warm) // 4
         if quarter == 0:

@@ -1,6 +1,7 @@
 """``make hunt``: a seeded part finds no error, so its references are right, and it finds errors that are put in."""
 
 import dataclasses
+import operator
 
 import numpy as np
 import pytest
@@ -68,10 +69,18 @@ class TestHunt:
             ("rewards", "policy_gradient", 1 + 1e-10),
             ("ties", "bucket_log_prob", 1 + 1e-8),
             ("ties", "bucket_log_prob_vjp", 1 + 1e-7),
+            ("metrics", "ndcg", 1 + 1e-10),
+            ("metrics", "rewards.AlphaNDCG.__call__", 1 + 1e-10),
+            ("all rankings", "PlackettLuce.entropy", 1 + 1e-10),
+            ("all rankings", "PlackettLuce.kl", 1 + 1e-10),
+            ("all rankings", "scores_for_exposure", 1 + 1e-4),
+            ("all rankings", "off_policy.iips", 1 + 1e-2),
+            ("all rankings", "off_policy.doubly_robust", 1 + 1e-4),
         ],
     )
     def test_finds_an_error(self, attack, name, factor, monkeypatch, capsys):
-        module, name = (getattr(plr, name.split(".")[0]), name.split(".")[1]) if "." in name else (plr, name)
+        owner, _, name = name.rpartition(".")
+        module = operator.attrgetter(owner)(plr) if owner else plr
         call, quick = getattr(module, name), attack in OF_LABELS_AND_LOGS
         for place in range(2 if quick and attack != "rewards" else 1):
             monkeypatch.setattr(module, name, relatively_wrong(call, factor, place))
@@ -104,7 +113,7 @@ class TestFound:
 
     def test_trapezoid_far_apart(self):
         """Gaps at which the square of w t overflows, where nothing is left of the item; of two documents
-        and more the Hessian is that of narrower gaps. Mutant: w t not bounded."""
+        and more the Hessian is as for narrower gaps. Mutant: w t not bounded."""
         scores, relevance = np.array([0.0, 0.3, -0.2, 20.0, 20.5]), np.array([1.0, 0.5, 0.0, 2.0, 1.0])
         near = reference.exact_by_trapezoid(scores, relevance, [1.0, 0.5])
         far = reference.exact_by_trapezoid(scores + np.array([0, 0, 0, 400, 400]), relevance, [1.0, 0.5])

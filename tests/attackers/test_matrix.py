@@ -1,4 +1,4 @@
-"""``make matrix`` and ``make tsan``: their changes are those of the sources as they stand."""
+"""``make matrix`` and ``make tsan``: their changes fit the sources as they stand."""
 
 from pathlib import Path
 

@@ -31,8 +31,8 @@ def relevant_documents(rng, n_docs, share):
 class TestEnumeration:
     """All D! rankings at rtol = 1e-10.
 
-    Mutants: a product of four factors without the items' own gains, or without those of pairs; theta_K taken off for
-    another number of relevant documents where every item is placed; the relevant items that left before a panel not
+    Mutants: a product of four factors without the items' own gains, or without the gains of pairs; theta_K taken off
+    for another number of relevant documents where every item is placed; the relevant items that left before a panel not
     counted; terms of ``divide_precision_upwards`` and ``divide_precision_downwards`` left out; theta_(m+1) left out of
     the series; a quartet with relevant and irrelevant items; B in place of G for irrelevant ones.
     """

@@ -101,7 +101,7 @@ def test_names_of_methods(method):
 
 @pytest.mark.parametrize(("length", "method"), [(8, "cmc"), (30, "cmc"), (70, "exact"), (400, "exact")])
 def test_method_that_costs_less_than_trees(length, method):
-    """By default exact on long lists only. Mutants: the cost of a batch for that of a document; the two exchanged."""
+    """By default exact on long lists only. Mutants: the cost of a batch in place of a document's; the two exchanged."""
     labels, scores = np.arange(3 * length) % 3, np.linspace(0, 1, 3 * length)
     offsets = np.arange(4) * length
     auto, named = (BoostingObjective(method=name).derivatives(scores, labels, offsets) for name in ("auto", method))
@@ -272,6 +272,20 @@ class TestRankingMetric:
         gradient, _ = BoostingObjective(rank_weights=[0.0, 1.0]).derivatives(np.zeros(3), [0, 2, 0])
         assert gradient[1] < 0.0
 
+    def test_names_tell_metrics_apart(self):
+        """A library adds up the values of one name. Mutants: an option left out; rank weights by their number."""
+        options = [
+            {}, {"gain": "linear"}, {"gain": plr.gains}, {"rank_weights": np.ones(10)}, {"rank_weights": np.zeros(10)},
+            {"empty": 1.0}, {"expected": True}, {"metric": "err"}, {"metric": "err", "max_label": 4}, {"name": "mine"},
+        ]  # fmt: skip
+        metrics = [RankingMetric(**each) for each in options]
+        assert len({metric.name for metric in metrics}) == len(metrics)
+        assert [metrics[index].name for index in (0, 1, -1)] == ["ndcg_plrank@10", "ndcg_plrank@10_linear", "mine"]
+        assert repr(metrics[-1]) == "RankingMetric(cutoff=10, name='mine')"
+        for wrong, error in (("a b", ValueError), ("a:b", ValueError), (3, TypeError)):
+            with pytest.raises(error, match=r"^name must "):
+                RankingMetric(name=wrong)
+
     def test_weights(self):
         """Mutant: the unweighted mean."""
         weights = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
@@ -283,7 +297,7 @@ class TestRankingMetric:
 def test_derivatives_of_a_large_set(curvature, on_team):
     """The formulas in NumPy, in ranges of 4096 documents, with the same bits on any number of threads.
 
-    Mutants: a last range of few documents left out, or its end; the sum of one thread in other parts than that of two;
+    Mutants: a last range of few documents left out, or its end; the sum of one thread in other parts than with two;
     the Hessian diagonal left out; ``shrinkage`` not applied to the least curvature."""
     rng = np.random.default_rng(3)
     n_docs = 2 * 4096 + 11
@@ -308,7 +322,7 @@ def test_derivatives_of_a_large_set(curvature, on_team):
 
 
 def test_a_round_that_fails_is_not_counted():
-    """Its random numbers are those of the round that takes its place. Mutant: the round counted before its scores are
+    """It has the random numbers of the round that takes its place. Mutant: the round counted before its scores are
     found to be NaN."""
     scores, labels, offsets = np.array([0.3, 0.1, 0.2, 0.9]), np.array([1, 0, 0, 2], dtype=np.float32), [0, 4]
     failing, other = (boosting.BoostingObjective(method="cmc") for _ in range(2))

@@ -1,5 +1,6 @@
 """The distribution as an object: its methods are the library's functions; entropy and divergence by enumeration."""
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -80,7 +81,7 @@ class TestEntropyAndDivergence:
         worst = []
         for seed in range(25):
             rng = np.random.default_rng(seed)
-            scores, other, cutoff = spread * rng.normal(size=5), rng.normal(size=5), int(rng.integers(2, 6))
+            scores, other, cutoff = spread * rng.normal(size=7), rng.normal(size=7), int(rng.integers(6, 8))
             here, there = PlackettLuce(scores), PlackettLuce(other)
             for (value, error), exact in (
                 (here.entropy(cutoff, n_samples=n_samples, rng=seed), exact_entropy(scores, cutoff)),
@@ -90,7 +91,46 @@ class TestEntropyAndDivergence:
                 assert error[0] > 0.0
                 assert error[0] < 10.0 * exact / np.sqrt(n_samples)
         assert np.quantile(worst, 0.9) < 2.0
-        assert max(worst) < 6.0
+        assert max(worst) < 4.0
+
+    def test_few_rankings_are_summed(self):
+        """Mutants: the orders of all ranks counted, or of the items; draws in place of the sum where they are fewer."""
+        here, there = PlackettLuce([7.83, -3.33, 2.58]), PlackettLuce([-4.89, -14.38, 17.67])
+        value, error = here.kl(there, rng=0)
+        assert (value[0], error[0]) == (pytest.approx(exact_kl(here.scores, there.scores, 3), rel=1e-13), 0.0)
+        value, error = PlackettLuce([-1.587, 2.691, -0.641]).entropy(n_samples=10, rng=0)
+        assert (value[0], error[0]) == (pytest.approx(0.787437, abs=1e-6), 0.0)
+        scores = np.random.default_rng(0).normal(size=12)
+        for n_docs, cutoff, n_samples, summed in ((11, 4, 2, True), (12, 4, 1319, False), (12, 4, 1320, True)):
+            value, error = PlackettLuce(scores[:n_docs]).entropy(cutoff, n_samples=n_samples, rng=0)
+            exact = exact_entropy(scores[:n_docs], cutoff)
+            assert (error[0] == 0.0) == summed == (abs(value[0] - exact) < 1e-12 * exact)
+
+    def test_mean_of_draws_has_no_bias(self):
+        """Over all outcomes of five draws. Mutants: the known rankings of both halves; the mean of all draws for the
+        centre of a half; the draws that count with their own probability in the mean of the rest too."""
+        scores = np.array([1.0, 0.5, -0.5])
+        rows = np.array([[1, 0], [1, 2], [2, 0], [0, 2]], dtype=np.int32)
+        chances, values = np.exp(plr.ranking_log_prob(scores, rows)), np.array([0.1, -0.3, 0.6, -0.2])
+        total, mean = chances.sum(), 0.0
+        for drawn in itertools.product(range(4), repeat=5):
+            chosen = list(drawn)
+            found = plr.distribution._mean_of_draws(values[chosen], rows[chosen], scores, total)[0]
+            mean += np.prod(chances[chosen] / total) * found
+        assert abs(mean - chances @ values) < 1e-14
+
+    def test_errors_are_those_of_the_values(self):
+        """Root mean square of distance over stated error of 40 estimates each, for the four worst of 264 policies.
+
+        Mutants: the deviation of the draws alone (1.7); 1 / sqrt(12) draws for what no draw has seen (1.56).
+        """
+        for problem in (69, 210, 234, 251):
+            rng = np.random.default_rng(problem)
+            scores = 10.0 ** rng.uniform(-0.5, 1) * rng.normal(size=7) + rng.choice([0.0, 3.0, 7.0], 7)
+            other = 10.0 ** rng.uniform(-0.5, 1.5) * rng.normal(size=7)
+            here, there, exact = PlackettLuce(scores, n_threads=1), PlackettLuce(other), exact_kl(scores, other, 7)
+            estimates = np.array([here.kl(there, rng=seed) for seed in range(40)])[:, :, 0]
+            assert np.sqrt(np.mean(((estimates[:, 0] - exact) / estimates[:, 1]) ** 2)) < 1.2
 
     def test_range_of_sums(self):
         """It holds the sums of all rankings. Mutants: either logarithm left out, or the mean; the largest weight for
@@ -113,10 +153,9 @@ class TestEntropyAndDivergence:
         policies = []
         for seed in range(250):
             rng = np.random.default_rng(seed)
-            n_docs = int(rng.integers(3, 6))
-            scores, other = rng.normal(size=n_docs) * (0.3, 1.0, 2.0, 6.0, 0.2)[seed % 5], rng.normal(size=n_docs)
-            scores += rng.choice([0.0, 2.0, 5.0], n_docs) * (seed % 5 == 4)
-            cutoff = int(rng.integers(2, n_docs + 1))
+            scores, other = rng.normal(size=7) * (0.3, 1.0, 2.0, 6.0, 0.2)[seed % 5], rng.normal(size=7)
+            scores += rng.choice([0.0, 2.0, 5.0], 7) * (seed % 5 == 4)
+            cutoff = int(rng.integers(6, 8))
             policies.append((scores, other, cutoff, exact_entropy(scores, cutoff), exact_kl(scores, other, cutoff)))
         for n_samples in (2, 5, 10, 30, 100):
             far = []
@@ -156,7 +195,7 @@ class TestEntropyAndDivergence:
         assert alike.standard_error[0] == 0.0
 
     def test_batch_is_loop(self):
-        """Mutants: more choices than a query has items; the range of sums without that of the log-ratios."""
+        """Mutants: more choices than a query has items; the range of sums without the range of the log-ratios."""
         pair = PlackettLuce(SCORES, [0, 3, 5]).entropy(rng=1).value[1]
         assert pair == pytest.approx(exact_entropy(SCORES[3:], 2), rel=1e-12)
         offsets = [0, 3, 3, 4, 5]

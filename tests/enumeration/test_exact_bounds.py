@@ -105,7 +105,7 @@ class TestBoundOfIntegrands:
         counts left out; relevance of a bin 5 % too small; variance or distance of all items; an end by the chord; the
         mean of relevance not subtracted; nodes planned for a norm thirty times as large; half of
         the points of a mean, or ellipses on which time turns by more than a right angle. Of average precision: weights
-        of pairs a thousandth as large, or those of single items; one relevant item counted in place of all.
+        of pairs a thousandth as large, or the weights of single items; one relevant item counted in place of all.
         """
         checked, options, panel = 0, {} if kind == "gradient" else {kind: True}, Panel
         if kind == "average_precision":

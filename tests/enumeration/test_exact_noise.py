@@ -21,8 +21,8 @@ def by_enumeration(scores, relevance, rank_weights, stop):
     """Value, gradient and Hessian diagonal from the probability of every ranking and its derivatives.
 
     P(u_a > u_b > ..) is an iterated integral, int phi(u - f_a) int_{v < u} phi(v - f_b) .., each taken as the
-    antiderivative of a Chebyshev series; derivatives by a score are those of its density. Nothing is shared with the
-    library: no chance p, no polynomial in z.
+    antiderivative of a Chebyshev series; derivatives by a score are derivatives of its density. Nothing is shared with
+    the library: no chance p, no polynomial in z.
     """
     n_docs, cutoff = scores.size, min(rank_weights.size, scores.size)
     lowest, width = scores.min() - 8.5, np.ptp(scores) + 17.0

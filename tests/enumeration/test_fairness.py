@@ -29,7 +29,7 @@ class TestExposure:
         rng = np.random.default_rng(2)
         for n_docs, cutoff in ((1, 3), (5, 2), (5, 9), (700, 40)):
             scores, weights = rng.normal(size=n_docs), rng.normal(size=cutoff)
-            rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=validation.seed_sequence(1))
+            rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=1)
             got = fairness.expected_exposure(scores, weights, method="sample", rankings=rankings, n_samples=7)
             np.testing.assert_array_equal(got, reference.exposure(n_docs, weights, rankings))
             drawn = fairness.expected_exposure(scores, weights, method="sample", n_samples=150, rng=1)

@@ -96,25 +96,25 @@ def test_losses(library, metric, cutoff):
     values, ascent = truth(metric, cutoff=cutoff)
     if library == "torch":
         torch = pytest.importorskip("torch")
-        from plrank_fast.torch import PlackettLuceLoss
+        from plrank_fast.torch import ExpectedMetricLoss
 
         scores = torch.tensor(SCORES, requires_grad=True)
-        found = PlackettLuceLoss(**options)(scores, LABELS, OFFSETS)
+        found = ExpectedMetricLoss(**options)(scores, LABELS, OFFSETS)
         found.sum().backward()
         gradient, found, tolerance = scores.grad.numpy(), found.detach().numpy(), 1e-8
     else:
         jax = pytest.importorskip("jax")
-        from plrank_fast.jax import plackett_luce_loss
+        from plrank_fast.jax import expected_metric_loss
 
-        found, gradient, tolerance = plackett_luce_loss(SCORES, LABELS, OFFSETS, **options), None, 1e-6
-        gradient = jax.grad(lambda scores: plackett_luce_loss(scores, LABELS, OFFSETS, **options).sum())(SCORES)
+        found, gradient, tolerance = expected_metric_loss(SCORES, LABELS, OFFSETS, **options), None, 1e-6
+        gradient = jax.grad(lambda scores: expected_metric_loss(scores, LABELS, OFFSETS, **options).sum())(SCORES)
     np.testing.assert_allclose(found, -values, atol=tolerance)
     np.testing.assert_allclose(gradient, -ascent, atol=10 * tolerance)
 
 
 @every
 def test_ranker(metric):
-    """Training ends where the true objective is flat, and the score is that of the ranking. Mutants: the same."""
+    """Training ends where the true objective is flat, and the ranking is scored. Mutants: the same."""
     pytest.importorskip("sklearn")
     from plrank_fast.sklearn import PlackettLuceRanker
 
@@ -152,7 +152,7 @@ def test_settings_that_do_not_go_together(options, message):
     if "curvature" not in options:
         torch_losses = pytest.importorskip("plrank_fast.torch")
         with pytest.raises(ValueError, match=message):
-            torch_losses.PlackettLuceLoss(**options)
+            torch_losses.ExpectedMetricLoss(**options)
     if not {"curvature", "method"} & set(options):
         with pytest.raises(ValueError, match=message):
             RankingMetric(**options)
@@ -162,7 +162,7 @@ def test_a_batch_needs_the_scale_of_its_grades():
     """ERR needs it: a batch may lack the highest grade; trees see all labels. Mutant: the highest of the batch."""
     torch_losses = pytest.importorskip("plrank_fast.torch")
     with pytest.raises(ValueError, match="max_label must be given with metric='err'"):
-        torch_losses.PlackettLuceLoss(metric="err")
+        torch_losses.ExpectedMetricLoss(metric="err")
     objective = BoostingObjective(metric="err", rtol=1e-9).derivatives(SCORES, LABELS, OFFSETS)
     given = BoostingObjective(metric="err", rtol=1e-9, max_label=3).derivatives(SCORES, LABELS, OFFSETS)
     np.testing.assert_array_equal(objective, given)
@@ -172,11 +172,11 @@ def test_a_batch_needs_the_scale_of_its_grades():
 
 def test_second_derivatives_are_those_of_sums_over_ranks():
     torch = pytest.importorskip("torch")
-    from plrank_fast.torch import plackett_luce_loss
+    from plrank_fast.torch import expected_metric_loss
 
     def product(metric):
         scores = torch.tensor(SCORES, requires_grad=True)
-        loss = plackett_luce_loss(scores, LABELS, OFFSETS, metric=metric, method="exact", cutoff=3)
+        loss = expected_metric_loss(scores, LABELS, OFFSETS, metric=metric, method="exact", cutoff=3)
         (gradient,) = torch.autograd.grad(loss, scores, create_graph=True)
         return torch.autograd.grad(gradient[0], scores)[0]
 

@@ -95,6 +95,62 @@ def test_expectation(name):
     np.testing.assert_allclose(gradient, true_gradient(of_ranking), rtol=0, atol=10 * accuracy)
 
 
+@pytest.mark.parametrize("self_normalized", [False, True])
+@pytest.mark.parametrize("cutoff", [1, 2, 3, 4])
+def test_every_length(cutoff, self_normalized):
+    """A log of every ranking in the proportion of its probability, half of which end early: no estimate is off.
+
+    Rank weights of every number. Mutants: the prediction of all rank weights, or of all ranks of the log, whatever was
+    shown; normalised by the weights of the sessions that have a rank alone, or with that share in the value alone.
+    """
+    every = np.array(list(itertools.permutations(range(N_DOCS), cutoff)), dtype=np.int32)
+    lengths = np.repeat([cutoff, *range(1, cutoff + 1)], [cutoff, *[1] * cutoff])
+    log = np.concatenate([np.where(np.arange(cutoff) < length, every, -1) for length in lengths])
+    count = len(lengths) * len(every)
+    chances = np.exp(plr.ranking_log_prob(NEW, log)) / np.exp(plr.ranking_log_prob(np.zeros(N_DOCS), log)) / count
+    rng, at_rank = np.random.default_rng(0), log >= 0
+    prefixes = np.unique(log, axis=0, return_inverse=True)[1].reshape(-1)
+    sets = np.unique(np.sort(log, axis=1), axis=0, return_inverse=True)[1].reshape(-1)
+    of_ranking, of_set = rng.normal(size=count)[prefixes], rng.normal(size=count)[sets]
+    positions = np.where(at_rank, rng.normal(size=(N_DOCS, cutoff))[log, np.arange(cutoff)], 0.0)
+    cascade = np.where(at_rank, np.sin(np.cumsum(log * [[7.0, 3.0, 5.0, 2.0][:cutoff]], axis=1)), 0.0)
+    options = {"logging_scores": np.zeros(N_DOCS), "self_normalized": self_normalized}
+    estimates = [
+        (off_policy.ips(NEW, log, of_ranking, **options), of_ranking),
+        (off_policy.ips(NEW, log, of_set, ordered=False, **options), of_set),
+        (off_policy.rips(NEW, log, cascade, **options), cascade.sum(axis=1)),
+        (off_policy.iips(NEW, log, positions, **options), positions.sum(axis=1)),
+    ]
+    for n_weights in range(6):
+        theta = rng.uniform(0.1, 1.0, n_weights)
+        estimates += [(off_policy.doubly_robust(NEW, log, of_ranking, RELEVANCE, theta, **options), of_ranking)]
+    whole = slice(0, len(every))
+    alike = off_policy.pseudo_inverse(NEW, every, positions[whole].sum(axis=1), logging_scores=np.zeros(N_DOCS))
+    for estimate, rewards in estimates:
+        assert abs(estimate.value - chances @ rewards) < 1e-7
+        np.testing.assert_allclose(
+            estimate.gradient, plr.ranking_log_prob_vjp(NEW, log, chances * rewards), rtol=0, atol=1e-6
+        )
+    of_whole = np.exp(plr.ranking_log_prob(NEW, every))
+    assert abs(alike.value - of_whole @ positions[whole].sum(axis=1)) < 1e-7
+
+
+@pytest.mark.parametrize("estimator", [off_policy.rips, off_policy.iips])
+def test_error_of_normalised_ranks(estimator):
+    """A session more in a long log moves the value by its influence. Mutants: the share of sessions that have a rank
+    taken for certain; that share without the weights' mean."""
+    rankings = np.array([[0, 1, 2], [1, 2, -1], [2, -1, -1], [3, 0, 1], [1, -1, -1]])
+    gains = np.where(rankings >= 0, RNG.normal(size=rankings.shape) + 2.0, 0.0)
+    long_log, long_gains = np.tile(rankings, (4000, 1)), np.tile(gains, (4000, 1))
+    options = {**LOGGED, "self_normalized": True}
+    whole = estimator(NEW, long_log, long_gains, **options)
+    ratios = whole.numerators.sum(axis=0) / whole.denominators.sum(axis=0)
+    influence = (whole.numerators - ratios * whole.denominators) / whole.denominators.mean(axis=0)
+    for i in range(len(rankings)):
+        more = estimator(NEW, [*long_log, rankings[i]], [*long_gains, gains[i]], **options)
+        assert (more.value - whole.value) * len(more.numerators) == pytest.approx(influence[i].sum(), abs=1e-3)
+
+
 def test_weight_of_a_set_is_the_mean_weight_of_its_orders():
     """Mutants: the items past the end of a short slate among those shown; the order that was shown."""
     rankings = np.concatenate([EVERY, np.where(np.arange(N_RANKS) < 2, EVERY, -1)])
@@ -181,6 +237,25 @@ def test_long_rankings_do_not_underflow():
     assert (off_policy.ranking_propensities(old, rankings) == 0.0).all()
 
 
+def test_normalised_weights_that_underflow():
+    """The unit of the weights cancels. Mutants: exp before the largest logarithm is taken off; the largest of all
+    ranks; one of no session."""
+    log, old = [[1, 0], [1, 2]], {"logging_scores": [1.0, 0, 0, 0], "self_normalized": True}
+    prediction = [0.0] * 4, [1.0]
+    for shift in (0.0, -650.0, -2000.0, -1e5):
+        new = [0.0, shift, 0.0, 0.0]
+        found = off_policy.ips(new, log, [1.0, 3.0], **old)
+        assert found.value == pytest.approx(1 + 2 * np.e / (np.e + 1), rel=1e-10)  # 2.4621
+        assert found.standard_error > 0.5
+        assert found.effective_sample_size == pytest.approx((np.e + 1) ** 2 / (np.e**2 + 1), rel=1e-10)
+        assert off_policy.doubly_robust(new, log, [1.0, 3.0], *prediction, **old).value == pytest.approx(found.value)
+        clipped = off_policy.ips(new, [*log, [0, -1]], [1.0, 3.0, 3.0], clip=0.5, **old)
+        assert 1.0 < clipped.value <= 3.0
+        by_rank = off_policy.rips(new, [*log, [2, -1]], [[1.0, 1.0], [1.0, 3.0], [1.0, 0.0]], **old)
+        assert by_rank.value == pytest.approx(1 + found.value * 2 / 3, rel=1e-10)  # two of three have the second rank
+        np.testing.assert_allclose(found.gradient.sum(), 0.0, atol=1e-12)
+
+
 def test_bootstrap_interval():
     """Near the normal interval of the same log, of ratios too; the same seed gives the same numbers."""
     rankings = plr.sample_rankings(OLD, 2000, N_RANKS, rng=1)
@@ -191,7 +266,8 @@ def test_bootstrap_interval():
         assert (low, high) == estimate.interval(rng=0)
         assert low < estimate.value < high
         assert abs((high - low) / (2 * 1.96 * estimate.standard_error) - 1.0) < 0.15
-    assert off_policy.ips(NEW, rankings[:1], rewards[:1], **LOGGED).standard_error == np.inf
+    alone = off_policy.ips(NEW, rankings[:1], rewards[:1], **LOGGED)
+    assert (alone.standard_error, *alone.interval(rng=0)) == (np.inf, -np.inf, np.inf)
 
 
 class TestClicks:

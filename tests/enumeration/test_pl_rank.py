@@ -59,6 +59,20 @@ class TestEveryGap:
             got = estimator(scores, relevance, rank_weights, rankings=rankings)
             assert (np.abs(got - best.total) <= 1e-12 * best.absolute).all()
 
+    def test_share_in_another_unit(self):
+        """The share that is added has its weight in another unit than the one that is subtracted. Mutant: LARGEST_SHARE
+        whatever the distance of the scores."""
+        scores, relevance = np.array([0.1, -159.1, -434.1, 36.2, 30.0, 45.0]), np.eye(6)[2]
+        got = plr.pl_rank_3(scores, relevance, [0.0, 1.0, 1.0, 1.0], rankings=[[5, 2, 3, 4]])
+        assert got[2] == pytest.approx(-8.5005715991e-209, rel=1e-10, abs=0.0)
+        rng, rank_weights, rankings = np.random.default_rng(0), np.array([0.0, 1.0, 1.0, 1.0]), np.array([[5, 2, 3, 4]])
+        for _ in range(300):
+            light, heavy = -rng.uniform(50.0, 700.0, 2), rng.uniform(5.0, 60.0) + np.array([6.0, 0.0, 20.0])
+            scores = np.concatenate([[0.0], light, heavy + rng.uniform(-1.0, 0.0, 3)])
+            best = ranking_reference.pl_rank(3, scores, relevance, rank_weights, rankings)
+            got = plr.pl_rank_3(scores, relevance, rank_weights, rankings=rankings)
+            assert (np.abs(got - best.total) <= 1e-12 * best.absolute + 1e-290).all()
+
     def test_light_item_between_heavy_ones(self):
         """Ranks have units of their own, and the item is not the first.
 

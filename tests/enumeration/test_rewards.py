@@ -82,7 +82,7 @@ class TestGivenRewards:
         np.testing.assert_allclose(total, exact, rtol=0, atol=1e-12 * np.abs(rewards).max())
 
     def test_others_without_weight(self):
-        """Their mean is 0. Mutant: that of the ranking itself."""
+        """Their mean is 0. Mutant: the ranking itself counted."""
         given = {"rankings": [[0, 1], [1, 0]], "rewards": [3.0, 5.0], "importance_weights": [1.0, 0.0]}
         plain = plr.policy_gradient([0.0, 1.0], **given)
         np.testing.assert_array_equal(plr.policy_gradient([0.0, 1.0], **given, baseline=True), plain)

@@ -48,8 +48,8 @@ def quadrature(scores, density, below, above, n_nodes):
 @pytest.mark.parametrize(("n_docs", "n_nodes"), [(2, 48), (3, 32)])
 @pytest.mark.parametrize("noise", DENSITIES)
 def test_unbiased(noise, n_docs, n_nodes):
-    """No randomness: every order of the documents, with quadrature over their noise. The gradient is that of
-    Plackett-Luce, or the mean of the metric times normal noise, over the same quadrature.
+    """No randomness: every order of the documents, with quadrature over their noise. The gradient is
+    Plackett-Luce's, or the mean of the metric times normal noise, over the same quadrature.
 
     Mutants: the mask of the placed items reversed; ranks not moved up when an item is left out; only K and not K + 1
     best; the last drop without theta_{K+1} = 0; sigma left out of the density.
@@ -91,7 +91,7 @@ class TestAgainstTheReference:
             np.testing.assert_allclose(got, best, rtol=0, atol=(1e-12 if n_docs <= 16 else 2e-7) * largest)
 
     def test_almost_tied_noise(self, noise):
-        """Noisy scores that differ in the last bits only: the order is that of the exact numbers."""
+        """Noisy scores that differ in the last bits only: the exact numbers decide the order."""
         scores, relevance = np.zeros(6), np.arange(6.0)
         given = 1.0 + 2.0**-52 * np.array([[3, 1, 5, 0, 4, 2]])
         got = of_given_noise(noise, 1.0, scores, relevance, np.array([1.0, 0.5, 0.1]), given)
@@ -157,7 +157,7 @@ def uniforms(n_samples, steps):
 
 @pytest.mark.parametrize("n_docs", [2, 8, 9, 24, 60, 700])
 def test_normal_noise(n_docs):
-    """Drawn noise is that of pairs of words (Box and Muller), of documents eight apart.
+    """Drawn noise comes from pairs of words (Box and Muller), of documents eight apart.
 
     Mutants: the second number of a pair equal to the first; the stream of the first block for all of them.
     """
@@ -179,7 +179,7 @@ def test_normal_noise(n_docs):
     ],
 )
 def test_gaps_between_arrivals(n_docs, cutoff, spread):
-    """Drawn Gumbel noise is that of the sampler's rankings, with exponential gaps made here from the random stream.
+    """Drawn Gumbel noise belongs to the sampler's rankings, with exponential gaps made here from the random stream.
 
     Mutants: the weight left over taken as the difference where that cancels; the gaps of each rank not added up; gaps
     from the stream of the rankings, or of the first block; weights of the ranking before not restored; groups of more

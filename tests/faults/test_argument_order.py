@@ -125,7 +125,7 @@ def test_grades_that_are_none_of_it(labels):
 
 LONG = np.linspace(-1.0, 1.0, 10_001)
 OF_LISTS = "sample_rankings", "ranking_", "PlackettLuce", "ips", "doubly", "rips", "iips", "pseudo"
-OF_LISTS += ("fit_strengths",)  # the shape of rankings tells
+OF_LISTS += ("fit_strengths", "normalised")  # the shape of rankings tells; PyTorch and JAX have their test
 ONE_QUERY = r"all 10001 documents count as one query: pass offsets, or offsets=\[0, 10001\] if they are one"
 
 
@@ -150,3 +150,29 @@ def test_a_list_is_no_batch(name):
             BATCHES[name](scores, np.abs(scores), np.ones(2), offsets=offsets)
         assert len(caught) == (offsets is None and scores.size == LONG.size)
         assert all(warning.filename.endswith("public_calls.py") for warning in caught)
+
+
+LEARNING = (
+    "pl_rank_", "stochastic_rank", "policy_grad", "placement", "value_and", "pairwise", "lambda_", "approx", "soft",
+    "expected_average_precision cutoff gradient",
+)  # fmt: skip
+OF_LEARNING = [name for name in BATCHES if name.startswith(LEARNING) and "reward" not in name and "hvp" not in name]
+ALIKE = "no query has documents of different (relevance|labels), so there is nothing to learn: check .* queries start"
+
+
+@pytest.mark.parametrize("name", BATCHES)
+def test_a_batch_in_which_nothing_can_be_learned(name):
+    """Told by gradients, and by losses whose gradient is 0. Mutants: no warning in one of them, or for arrays that
+    compiled code does not read; one for a single query, or where the last one tells; one from a metric, or from a
+    function that hands on what it has computed; the line of this package told."""
+    call, zeros = BATCHES[name], np.zeros(40)
+    last = np.append(np.zeros(39), 1.0)
+    for scores in (SCORES, SCORES.tolist()):
+        if name in OF_LEARNING:
+            with pytest.warns(UserWarning, match=ALIKE) as caught:
+                call(scores, zeros, plr.dcg_weights(5), offsets=[0, 7, 40])
+            assert [warning.filename.rpartition("/")[2] for warning in caught] == ["public_calls.py"]
+        else:
+            silent(call, scores, zeros, plr.dcg_weights(5), offsets=[0, 7, 40])
+        silent(call, scores, last, plr.dcg_weights(5), offsets=[0, 7, 40])
+        silent(call, scores, zeros, plr.dcg_weights(5))

@@ -67,7 +67,7 @@ FAULTS = [
     ("index 0", GOOD + b"1 qid:8 0:2 1:3\n", 4),
     ("2147483648", GOOD + b"1 qid:8 1:1 2147483648:3\n", 4),
     ("limit", GOOD + b"1 qid:8 " + b"9" * 6000 + b":3\n", 4),
-    ("1:nan", GOOD + b"1 qid:8 1:nan\n", 4),
+    ("got '1:nan'; fill in a value that is missing, or leave the feature out", GOOD + b"1 qid:8 1:nan\n", 4),
     ("range", GOOD + b"\n# note\n1 qid:8 1:1 2:1e999 3:1\n1 qid:8 1:2\n", 6),
     ("label beyond", b"\n" + GOOD + b"1e999 qid:8 1:1\n", 5),
     ("a number", GOOD + b"x qid:8 1:1\n", 4),

@@ -38,6 +38,9 @@ HOSTILE = {
     "True": True,
     "complex": np.complex128(1),
     "an array": np.array([1.0, 2.0]),
+    "records": np.zeros(3, dtype=[("a", "i8")]),
+    "no records": np.zeros(0, dtype=[("a", "i8")]),
+    "a number that requires a gradient": type("Scalar", (RequiresGradient,), {"ndim": 0, "__float__": lambda x: 0.5})(),
     "nan": float("nan"),
     "inf": float("inf"),
     "str": "0.5",
@@ -115,11 +118,15 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "beyond": {"fit_strengths.rankings"},
     "True": {*ELEMENTWISE, "fit_strengths.reference"},
     "nan": {"empty"},
-    "None": {"offsets", "cutoff"},
+    "None": {"offsets", "cutoff", "stop"},
     "list": {*ARRAYS, "align_run.run", "align_run.qrels"},
     "an array": {*ARRAYS, "fit_strengths.weights"},
     "complex": {"fit_strengths.reference"},  # equal to the item 1
+    "records": {"fit_strengths.names"},
+    "no records": {"offsets_from_qid.qid"},
     "words": {"qid"},
+    "str": {"RankingMetric.name"},
+    "a long str": {"RankingMetric.name"},
     "another axis": ELEMENTWISE,
     "no axis": ELEMENTWISE,
     "-1 at the end": {
@@ -133,6 +140,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
 }
 SAMPLED = {  # what the option chooses looks at the other options too
     plr.expected_metric: {"method": "sample"},
+    plr.value_and_gradient: {"stop": LABELS / 2},
     fairness.expected_exposure: {"method": "sample"},
     fairness.disparity_gradient: {"method": "pl_rank_3"},
     losses.list_mle: {"ties": "random"},
@@ -158,6 +166,7 @@ def public_functions():
     policy = plr.PlackettLuce(SCORES)
     for name in ("sample", "mode", "rank_probabilities", "exposure", "entropy"):
         yield f"PlackettLuce.{name}", getattr(policy, name)
+    yield "PlackettLuce.kl", partial(policy.kl, policy)
     yield "PlackettLuce.log_prob", partial(policy.log_prob, GIVEN["rankings"])
     yield "OffPolicyEstimate.interval", off_policy.ips(SCORES, RANKINGS, [1, 0], logging_scores=SCORES).interval
     yield from (("BoostingObjective", boosting.BoostingObjective), ("RankingMetric", boosting.RankingMetric))
@@ -194,7 +203,7 @@ def hostile_values(where, name, parameters):
 
 @pytest.mark.parametrize(("where", "function"), [pytest.param(*each, id=each[0]) for each in public_functions()])
 def test_what_nobody_means_is_refused_by_name(where, function):
-    """It is refused before anything is written to ``out``; what is taken is not written to either.
+    """It is refused before anything is written to ``out`` or drawn from ``rng``; what is taken is not written to.
 
     Mutants: `real` without its OverflowError; `shown` that prints any int, or a whole str; ``empty`` not checked;
     labels of a data set that an objective knows read by NumPy alone; weights, propensities, clicks or merit of any
@@ -210,15 +219,20 @@ def test_what_nobody_means_is_refused_by_name(where, function):
     outs = [np.full_like(each, 7.0) for each in arrays(result)] if "out" in parameters else []
     if outs:
         plain["out"] = tuple(outs) if isinstance(result, tuple) else outs[0]
+    generator = np.random.default_rng(0)
+    if "rng" in parameters:
+        plain["rng"] = generator
     wrong = []
     for name in parameters:
         for kind, value in hostile_values(where, name, parameters):
+            state = generator.bit_generator.state
             try:
                 function(**(plain | {name: value}))
                 wrong.append((name, kind, "is taken"))
             except (TypeError, ValueError) as error:
                 named = re.search(rf"\b{name.replace('sampled_', '(sampled_)?')}\b", str(error))
-                if not named or len(str(error)) > 1000 or any((out != 7.0).any() for out in outs):
+                written = any((out != 7.0).any() for out in outs) or generator.bit_generator.state != state
+                if not named or len(str(error)) > 1000 or written:
                     wrong.append((name, kind, str(error)))
     assert not wrong
 

@@ -1,6 +1,8 @@
 """Bad and odd input: messages that say what to do, and sizes at the limits."""
 
+import copy
 import inspect
+import pickle
 import re
 
 import numpy as np
@@ -8,8 +10,7 @@ import pytest
 from numpy.lib.stride_tricks import as_strided
 
 import plrank_fast as plr
-from plrank_fast._methods.registry import ESTIMATORS
-from plrank_fast.boosting import BoostingObjective
+from plrank_fast.boosting import BoostingObjective, RankingMetric
 
 SCORES = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
 RELEVANCE = np.array([1.0, 0.0, 3.0, 0.0, 7.0])
@@ -47,9 +48,47 @@ def test_any_number_of_threads_is_survived(n_threads):
     np.testing.assert_array_equal(any_number, one)
 
 
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda it: pickle.loads(pickle.dumps(it)), lambda it: it])
+@pytest.mark.parametrize(
+    ("make", "names", "use"),
+    [
+        (lambda offsets: plr.PlackettLuce(SCORES, offsets), ["offsets", "scores"], lambda it: it.mode()),
+        (lambda offsets: plr.rewards.alpha_ndcg(np.eye(5), offsets=offsets), ["offsets", "subtopics"],
+         lambda it: it([[[1, 0]], [[2, 0]]])),
+        (lambda offsets: plr.data.RankingData(np.eye(5), SCORES, offsets), ["offsets"], lambda it: it[1:].qids),
+    ],
+)  # fmt: skip
+def test_what_objects_keep_cannot_be_changed(make, names, use, copied):
+    """Kernels trust it: other offsets ended the process. Mutants: arrays of a copy, or of an unpickled object, that can
+    be written to; a flag that can be set again; another array assigned; the caller's own offsets kept, or locked."""
+    offsets = np.array([0, 2, 5])
+    kept = make(offsets)
+    expected = use(kept)
+    offsets[1] = 4
+    for it in (copied(kept), copied(copied(kept))):
+        for name in names:
+            array = getattr(it, name)
+            with pytest.raises(ValueError, match="read-only"):
+                array[1] = 10**7
+            with pytest.raises(ValueError, match="WRITEABLE"):
+                array.flags.writeable = True
+            with pytest.raises(AttributeError, match=name):
+                setattr(it, name, array.copy())
+        np.testing.assert_array_equal(use(it), expected)
+
+
+def test_what_subclasses_add_is_theirs():
+    """Mutant: every attribute set once, and every array locked, the caller's own too."""
+    policy, mine = type("Policy", (plr.PlackettLuce,), {})(SCORES), np.zeros(2)
+    policy.mine = np.ones(2)
+    policy.mine = mine
+    copy.copy(policy).mine[0] = 1.0
+    assert mine[0] == 1.0
+
+
 FIVE = np.zeros(5)
-METRICS = ("dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "success", "err", "rbp")
 BY_QID = "become offsets by offsets_from_qid(qid)"
+PART = "a part of a batch is its documents from offsets[0] to offsets[-1], with offsets - offsets[0]"
 VALUE_ERRORS = [
     (lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, rankings=[[0, 1]]),
      "rankings must reach rank 3, got rankings of length 2"),
@@ -74,8 +113,10 @@ VALUE_ERRORS = [
             ([3, 2], "3 and 2: sizes of queries become offsets by offsets_from_group(sizes)"),
             ([7, 7, 7, 8, 8], "7 and 8: identifiers of queries, one for each document, " + BY_QID),
             ([0, 0, 0, 1, 1], "0 and 1: identifiers of queries, one for each document, " + BY_QID),
-            ([3, 5], "3 and 5: ends of queries become offsets by numpy.append(0, ends)"),
-            ([30, 33, 35], "30 and 35: for a part of a batch pass offsets - offsets[0]"),
+            ([3, 5], "3 and 5: ends of queries become offsets by numpy.append(0, ends); " + PART),
+            ([30, 33, 35], "30 and 35: " + PART),
+            ([1, 2, 4], "1 and 4: " + PART),
+            ([0, 2, 6], "0 and 6"),
         ]
     ),
     (lambda: plr.dcg(FIVE, FIVE, [1.0], offsets=[0.0, 5.0]),
@@ -89,10 +130,21 @@ VALUE_ERRORS = [
      "mask of the same shape, True for documents, and offsets=offsets_from_group(mask.sum(axis=1))"),
     (lambda: plr.losses.pointwise([0.0], [2.0], kind="logistic"),
      "labels must be from 0 to 1, got 2.0 at index 0"),
-    (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), "labels must be from 0 to 200, got 1024.0 at index 0"),
+    *((call, "from 0 to 200, got 1024.0 at index 0: grades have gains of 2**grade - 1; rescale labels of another scale")
+      for call in (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), lambda: plr.err([0.0], [1024.0]),
+                   lambda: plr.gains([1024]))),
+    (lambda: RankingMetric().evaluate([0.0], [1024.0]),
+     "from 0 to 200, got 1024.0 at index 0: with gain='exponential' these are grades; pass gain='linear' for gains"),
+    (lambda: plr.pl_rank_exact([0.0, -np.inf], [0.0, 1.0], [1.0]),
+     "scores must be finite, got -inf at index 1: leave out documents of weight 0, in a loss of PyTorch or JAX by "
+     "mask=scores > -inf, as only functions of rankings take them"),
     (lambda: plr.dcg([[1.0, 2.0], [3.0]], FIVE, [1.0]),
-     "inhomogeneous part.: if its rows are queries, pass numpy.concatenate(scores) and "
+     "inhomogeneous part: if its rows are queries, pass numpy.concatenate(scores) and "
      "offsets=offsets_from_group([len(row) for row in scores])"),
+    (lambda: plr.off_policy.ips(FIVE, [[0, 1], [1]], [1.0, 0.0], propensities=[0.5, 0.5]),
+     "inhomogeneous part: fill its rows with -1 up to the length of the longest"),
+    (lambda: plr.off_policy.rips(FIVE, [[0, 1], [1, -1]], [[1.0, 0.0], [0.5]], logging_scores=FIVE),
+     "inhomogeneous part: fill its rows with 0 up to the length of the longest"),
     (lambda: plr.pl_rank_exact(SCORES, RELEVANCE, WEIGHTS, sigma=1e-100),
      "sigma must be from 2**-200 to 2**200, about 6e-61 to 2e60, got 1e-100"),
     (lambda: plr.scores_for_exposure([0.5, 1.0, 0.5, 0.5], [1.0, 0.5], offsets=[0, 2, 4]),
@@ -106,26 +158,27 @@ VALUE_ERRORS = [
     ),
 ]  # fmt: skip
 TYPE_ERRORS = [
-    (lambda: plr.pl_rank_3(FIVE, FIVE),
-     "pl_rank_3() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)"),
-    (lambda: plr.pl_rank_exact(FIVE, FIVE, [1.0], cutoff=1),
-     "pl_rank_exact() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
-    (lambda: plr.ndcg(FIVE, FIVE, k=1), "ndcg() got an unexpected keyword argument 'k': pass cutoff=k"),
-    (lambda: plr.losses.exposure_matching(FIVE, FIVE, cutoff=1),
-     "exposure_matching() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
+    (lambda: plr.off_policy.doubly_robust(FIVE, [[0]], [1.0], FIVE),
+     "doubly_robust() missing 1 required positional argument: 'rank_weights': pass rank_weights=dcg_weights(10)"),
+    (lambda: plr.off_policy.doubly_robust(FIVE, [[0]], [1.0], FIVE, [1.0], cutoff=1),
+     "doubly_robust() got an unexpected keyword argument 'cutoff': pass rank_weights=dcg_weights(cutoff)"),
     (lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], group=[5]),
      "ips() got an unexpected keyword argument 'group': pass offsets=offsets_from_group(group)"),
     (lambda: BoostingObjective(k=1),
      "__init__() got an unexpected keyword argument 'k': pass cutoff=k"),
     (lambda: BoostingObjective(FIVE, FIVE),
      "takes 1 positional argument but 3 were given: pass these to an instance, not to the class"),
-    (lambda: plr.ndcg(FIVE, FIVE, colour=1), "ndcg() got an unexpected keyword argument 'colour'"),
-    (lambda: plr.ndcg(FIVE, FIVE, offset=[0, 5]),
-     "ndcg() got an unexpected keyword argument 'offset'. Did you mean 'offsets'?"),
+    (lambda: BoostingObjective("mrr"),
+     "takes 1 positional argument but 2 were given: pass options by name, such as metric="),
+    (lambda: plr.train(FIVE, FIVE, 3),
+     "takes from 1 to 2 positional arguments but 3 were given: pass options by name, such as epochs="),
+    (lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], colour=1), "ips() got an unexpected keyword argument 'colour'"),
+    (lambda: plr.off_policy.ips(FIVE, [[0]], [1.0], offset=[0, 5]),
+     "ips() got an unexpected keyword argument 'offset'. Did you mean 'offsets'?"),
     (lambda: plr.pl_rank_3(SCORES, RELEVANCE, WEIGHTS, n_samples=np.ceil(20.0)),
      "n_samples must be an integer, got np.float64(20.0): pass 20"),
     *(
-        (lambda wrong=wrong: plr.pl_rank_3(FIVE, FIVE, [1.0], n_samples=2, **{wrong: 1}), f"argument {message}")
+        (lambda wrong=wrong: plr.rewards.expected_reward(FIVE, len, **{wrong: 1}), f"argument {message}")
         for wrong, message in [
             ("seed", "'seed': pass rng=seed"),
             ("random_state", "'random_state': pass rng=random_state"),
@@ -148,7 +201,7 @@ def test_messages_say_what_to_do(error, call, message):
 
 
 def test_metrics_by_their_short_names():
-    """Those of ``metric=``. Mutants: no hint; a hint at what is no metric."""
+    """Names of ``metric=``. Mutants: no hint; a hint at what is no metric."""
     with pytest.raises(AttributeError, match=r"no attribute 'mrr': the metric is plrank_fast\.reciprocal_rank$"):
         plr.mrr  # noqa: B018
     with pytest.raises(AttributeError, match=r"no attribute 'colour'$"):
@@ -197,15 +250,15 @@ def test_advice_is_only_for_the_call_itself():
         plr.policy_gradient(FIVE, reward=reward)
 
 
-@pytest.mark.parametrize(
-    "function",
-    [
-        *(getattr(plr, name) for name in [*METRICS, "average_relevance_position", "expected_metric", *ESTIMATORS]),
-        *(getattr(plr.losses, name) for name in plr.losses.__all__),
-        plr.value_and_gradient,
-    ],
-    ids=lambda function: function.__name__,
-)
+HINTED = [
+    function
+    for module in (plr.interchange, plr.off_policy, plr.rewards)
+    for function in vars(module).values()
+    if hasattr(function, "__wrapped__") and "offsets" in inspect.signature(function).parameters
+]
+
+
+@pytest.mark.parametrize("function", HINTED, ids=lambda function: function.__name__)
 def test_queries_by_the_arguments_of_other_libraries(function):
     """Mutant of each: the argument has no effect."""
     required = [FIVE for each in inspect.signature(function).parameters.values() if each.default is each.empty]

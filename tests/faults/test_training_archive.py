@@ -18,7 +18,7 @@ ARRAYS = {"network/0.weight": np.arange(6, dtype=np.float32).reshape(2, 3), "opt
 
 
 def test_round_trip_in_both_byte_orders(tmp_path, monkeypatch):
-    """Files are little-endian and arrays those of the machine; equal contents give equal bytes. Mutants: 0-d arrays
+    """Files are little-endian and arrays as on the machine; equal contents give equal bytes. Mutants: 0-d arrays
     flattened; floats rounded; arrays kept as they are in writing, or in reading; the time of writing inside; the
     entries in the order of the mapping."""
     others = {name: array.astype(array.dtype.newbyteorder("S")) for name, array in reversed(ARRAYS.items())}

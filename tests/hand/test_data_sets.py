@@ -1,6 +1,7 @@
 """The container, normalisation within queries, and generated sets."""
 
 import dataclasses
+from datetime import date
 from itertools import pairwise
 
 import numpy as np
@@ -8,7 +9,15 @@ import pytest
 from sklearn.linear_model import LinearRegression
 from sklearn.metrics import ndcg_score
 
-from plrank_fast.data import PROFILES, RankingData, concatenate, generate, normalization, normalize_queries
+from plrank_fast.data import (
+    PROFILES,
+    RankingData,
+    concatenate,
+    generate,
+    normalization,
+    normalize_queries,
+    ranking_data,
+)
 from plrank_fast.data.generated import list_lengths
 
 
@@ -36,12 +45,24 @@ def test_shapes_are_checked():
 
 
 def test_rows_of_queries():
-    """Mutants: offsets of the whole set returned; empty queries dropped; order of the queries sorted."""
+    """Mutants: offsets of the whole set returned; empty queries dropped; order of the queries sorted; positions from
+    the end, or a mask, taken for places among the offsets."""
     data = small(np.zeros((6, 1)), [0, 2, 2, 5, 6])
     rows, offsets = data.rows_of(np.array([2, 1, 0]))
     assert rows.tolist() == [2, 3, 4, 0, 1]
     assert offsets.tolist() == [0, 3, 3, 5]
     assert data.rows_of(np.array([], dtype=int))[0].tolist() == []
+    rows, offsets = data.rows_of([-2, -4])
+    assert (rows.tolist(), offsets.tolist()) == ([2, 3, 4, 0, 1], [0, 3, 5])
+    assert data.rows_of([False, True, True, False])[0].tolist() == [2, 3, 4]
+    assert data[[]].n_queries == 0
+    for wrong, error, message in [
+        ([[0, 1]], ValueError, "queries must be 1-dimensional"),
+        (np.ma.array([0, 1], mask=[False, True]), TypeError, "queries must not be a masked array"),
+        ([4], IndexError, "4 is out of bounds"),
+    ]:
+        with pytest.raises(error, match=message):
+            data[wrong]
 
 
 def test_concatenate():
@@ -59,6 +80,58 @@ def test_concatenate():
         concatenate([])
 
 
+COLUMNS = {"qid": ["a", "b", "b"], "label": [0, 2, 1], "long": [0.1, 0.2, 0.3], "old": [1, 2, 3]}
+FRAME = {"pandas": "DataFrame", "polars": "DataFrame", "pyarrow": "table"}
+
+
+def test_frames_are_frames():
+    """A structured array is one. Mutant: a dictionary taken for a frame without columns."""
+    records = np.rec.fromarrays([[1, 1, 2], [0, 1, 2.0], [0.5, 0.2, 0.3]], names="qid,label,x")
+    assert RankingData.from_frame(records).feature_names == ("x",)
+    with pytest.raises(TypeError, match=r"^frame must be a data frame, got dict$"):
+        RankingData.from_frame(COLUMNS)
+
+
+@pytest.mark.parametrize("library", FRAME)
+def test_frames(library):
+    """Mutants: names dropped by ``from_frame`` or ``__getitem__``; features that are text read as numbers."""
+    frame = getattr(pytest.importorskip(library), FRAME[library])
+    data = RankingData.from_frame(frame(COLUMNS))
+    assert data[1:].feature_names == ("long", "old")
+    assert data.features.tolist() == [[0.1, 1.0], [0.2, 2.0], [0.3, 3.0]]
+    assert data.query_ids.tolist() == ["a", "b"]
+    for wrong in ["1", "2", "red"], [date(2020, 1, 1)] * 3:
+        with pytest.raises(TypeError, match=r"column 'new' of frame must hold numbers, got .*: .*, or leave it out"):
+            RankingData.from_frame(frame({**COLUMNS, "new": wrong}))
+        assert RankingData.from_frame(frame({**COLUMNS, "new": wrong}), features=["old"]).n_features == 1
+
+
+def test_frames_that_are_refused():
+    """Mutants: columns of one name taken twice each; a plan of a frame without a word of how to compute it."""
+    pandas, polars = pytest.importorskip("pandas"), pytest.importorskip("polars")
+    twice = pandas.DataFrame([[1, 0, 5, 6]], columns=["qid", "label", "x", "x"])
+    with pytest.raises(ValueError, match=r"^frame must not have two columns of one name, got 'x' again at index 3$"):
+        RankingData.from_frame(twice)
+    with pytest.raises(TypeError, match=r"^frame must be a data frame that holds its rows, .*pass frame\.collect\(\)$"):
+        RankingData.from_frame(polars.DataFrame(COLUMNS).lazy())
+    with pytest.raises(ValueError, match="frame must have columns of features beside 'label' and 'qid', got none"):
+        RankingData.from_frame(twice[["qid", "label"]])
+
+
+def test_columns_in_another_order():
+    """They are found by name. Mutants: by position in ``concatenate``; features of other names taken."""
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(COLUMNS)
+    data, turned = RankingData.from_frame(frame), RankingData.from_frame(frame[["old", "long", "label", "qid"]])
+    assert np.array_equal(concatenate([data, turned]).features, np.vstack([data.features, data.features]))
+    assert turned.fingerprint() != data.fingerprint() != dataclasses.replace(data, feature_names=None).fingerprint()
+    with pytest.raises(ValueError, match=r"^parts\[1\] must have the features \['old'\], and not \['new'\]$"):
+        concatenate([data, RankingData.from_frame(frame.rename(columns={"old": "new"}))])
+    for names, message in ((["a", "a"], "be distinct, got 'a' again at index 1"), (["a"], "have 2 names, got 1")):
+        with pytest.raises(ValueError, match=f"^feature_names must {message}"):
+            dataclasses.replace(data, feature_names=names)
+
+
 def test_fingerprint_sees_every_part():
     """Mutants: an array left out of the hash; the shape left out."""
     data = small([[1, 2], [3, 4]], [0, 1, 2], [0, 1])
@@ -72,6 +145,36 @@ def test_fingerprint_sees_every_part():
     zeros = small(np.zeros((2, 2)), [0, 2])
     wide = dataclasses.replace(zeros, features=np.zeros((2, 4), np.float32))
     assert zeros.fingerprint() != wide.fingerprint()  # the same bytes
+
+
+@pytest.mark.parametrize("kind", [list, np.float32, np.float64, "torch"])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+def test_features_must_be_finite(monkeypatch, kind, value):
+    """One that is not took that feature from its whole query. Mutants: no check; one of NaN alone; an index within the
+    rows that are checked at once; features that were changed afterwards normalised."""
+    monkeypatch.setattr(ranking_data, "ROWS_PER_CHECK", 1)
+    rows = [[1.0, 10.0], [2.0, value], [3.0, 30.0]]
+    tensor = pytest.importorskip("torch").tensor if kind == "torch" else None
+    features = rows if kind is list else tensor(rows) if tensor else np.array(rows, kind)
+    got = rf"must be finite, got {value} at index \(1, 1\)"
+    with pytest.raises(ValueError, match=f"^features {got}"):
+        RankingData(features, [0, 1, 2], [0, 3])
+    with pytest.raises(ValueError, match=f"^labels must be finite, got {value} at index 1"):
+        RankingData(np.zeros((3, 1)), np.array(rows)[:, 1], [0, 3])
+    data = RankingData(np.array(rows)[:, :1], [0, 1, 2], [0, 3])
+    data.features[2] = value
+    with pytest.raises(ValueError, match=rf"^features must be finite, got {value} at index \(2, 0\)"):
+        normalize_queries(data)
+
+
+@pytest.mark.parametrize("missing", [None, np.nan])
+def test_missing_features_of_frames(missing):
+    """They are refused by row and column; they became 0. Mutant: columns of nullable integers as they are."""
+    pandas = pytest.importorskip("pandas")
+    kind = "Int64" if missing is None else "float64"
+    frame = pandas.DataFrame(COLUMNS).assign(old=pandas.array([1, missing, 3], dtype=kind))
+    with pytest.raises(ValueError, match=r"^features must be finite, got nan at index \(1, 1\) of column 'old': fill"):
+        RankingData.from_frame(frame)
 
 
 # --- normalisation
@@ -157,7 +260,7 @@ def test_seeds_and_splits():
 
 
 def test_splits_share_the_ground_truth():
-    """A linear model fitted on train ranks test well, that of another seed does not. Mutant: truth from the split."""
+    """A linear model fitted on train ranks test well, one of another seed does not. Mutant: truth from the split."""
     train, test = (generate("yahoo", 300, seed=1, n_features=60, split=split) for split in ("train", "test"))
     foreign = generate("yahoo", 300, seed=9, n_features=60)
 

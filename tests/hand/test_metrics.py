@@ -1,5 +1,6 @@
 """DCG and NDCG of the deterministic ranking, rank weights, gains, offsets."""
 
+import decimal
 import itertools
 
 import numpy as np
@@ -72,7 +73,7 @@ class TestOffsets:
         "object integers": ("numpy", lambda np, ids: np.array(ids, dtype=object)),
         "object floats": ("numpy", lambda np, ids: np.array(list(map(float, ids)), dtype=object)),
         "integers past 64 bits": ("numpy", lambda np, ids: [2**70 + int(i) for i in ids]),
-        "whole floats": ("numpy", lambda np, ids: np.array(ids, dtype=np.float32)),
+        "whole floats": ("numpy", lambda np, ids: np.array(ids, dtype=np.float16)),
         "unsigned": ("numpy", lambda np, ids: np.array(ids, dtype=np.uint64) + np.uint64(2**63)),
         "str": ("pandas", lambda pd, ids: pd.Series(list(map(str, ids)))),
         "object": ("pandas", lambda pd, ids: pd.Series(list(map(str, ids)), dtype=object)),
@@ -123,11 +124,32 @@ class TestOffsets:
         with pytest.raises(error, match=message):
             plr.offsets_from_qid(qid)
 
+    @pytest.mark.parametrize("stand_in", [np.nan, None, "", "unknown", decimal.Decimal("nan")])
+    def test_identifiers_missing_in_string_arrays(self, stand_in):
+        """NumPy compares a missing text as neither equal nor unequal. Mutants: compared before the check, which joins
+        queries; a query of its own where a text or None stands for missing ones."""
+        names = np.array(["a", "a", stand_in, "b", "b"], dtype=np.dtypes.StringDType(na_object=stand_in))
+        message = f"must not be missing, got {None if isinstance(stand_in, str) else stand_in} at index 2$"
+        with pytest.raises(ValueError, match=f"^qid {message}"):
+            plr.offsets_from_qid(names)
+        with pytest.raises(ValueError, match=f"^docids {message}"):
+            plr.interchange.to_run(np.arange(5.0), [0, 5], docids=names)
+        with pytest.raises(ValueError, match=f"^query_ids {message}"):
+            plr.data.RankingData(np.ones((5, 1)), np.ones(5), np.arange(6), names)
+        assert plr.offsets_from_qid(names[[0, 1, 3, 4]]).tolist() == [0, 2, 4]
+
+    def test_identifiers_that_end_in_nul(self):
+        """Mutant: an array of NumPy's own texts, which drops what ends them and joins the queries."""
+        assert plr.offsets_from_qid([b"a", b"a\0", b"a\0", b"b"]).tolist() == [0, 1, 3, 4]
+
     def test_identifiers_missing_in_pandas(self):
         pandas = pytest.importorskip("pandas")
         for dtype in (None, "string", "category"):
             with pytest.raises(ValueError, match=r"qid must not be missing, got .* at index 1$"):
                 plr.offsets_from_qid(pandas.Series(["a", None], dtype=dtype))
+        for missing in (pandas.NA, pandas.NaT, np.ma.masked, np.float32("nan"), decimal.Decimal("nan")):
+            with pytest.raises(ValueError, match=r"qid must not be missing, got .* at index 1$"):
+                plr.offsets_from_qid(["a", missing, "b"])
         with pytest.raises(ValueError, match=r"qid must not be missing, got .* at index 1$"):
             plr.offsets_from_qid(pandas.Series([1, None], dtype="Int64"))
 

@@ -68,7 +68,7 @@ def test_value_and_gradient_take_one_draw():
 
 @pytest.mark.parametrize("round_ns", [1e-3, 1e18], ids=["long", "short"])
 def test_number_of_the_query_has_64_bits(round_ns, costs):
-    """Query 2^32 + 3 is not query 3, and an estimate is that of the rankings of the same number, in a long query and in
+    """Query 2^32 + 3 is not query 3, and an estimate belongs to the rankings of the same number, in a long query and in
     one of a batch. Mutants: the number cut to 32 bits in `describe_draw`, of the estimators or of the samplers, or in
     `stochastic_rank`; `estimate_long_query` from the first query on."""
     costs(round_ns=round_ns)

@@ -37,7 +37,7 @@ ESTIMATORS = {
 )
 def test_as_exact_as_few(estimate, n_docs):
     """One ranking 99,990 times, ten others once, against exact sums of each one's own terms. Seen failing with plain
-    sums, by up to 4.6e-12 of the terms. Mutants: sums not moved; those of a state not handed out before."""
+    sums, by up to 4.6e-12 of the terms. Mutants: sums not moved; a state's sums not handed out before."""
     drawn = plr.sample_rankings(SCORES[:n_docs], 11, 3, rng=0)
     counts = np.array([99_990] + 10 * [1])
     got = estimate(n_docs, rankings=np.repeat(drawn, counts, axis=0))
@@ -50,7 +50,7 @@ def test_as_exact_as_few(estimate, n_docs):
 @pytest.mark.parametrize("name", sorted({*ESTIMATORS} - {"expected_exposure"}))  # which draws from a seed of its own
 def test_same_bits_whoever_adds(name, n_samples, costs):
     """Drawn and given, in one piece and in rounds of one or two threads. Mutants: sums moved after as many rankings as
-    a round has; those of drawn rankings left where they are."""
+    a round has; drawn rankings left where they are."""
     estimate, rankings = ESTIMATORS[name], plr.sample_rankings(SCORES, n_samples, 3, rng=1)
     costs(teams=1)
     expected = estimate(60, rankings=rankings, n_threads=1)

@@ -258,7 +258,7 @@ def test_keys_of_generators(kind, halves):
 
 
 def test_keys_of_seeds():
-    """Those of ``SeedSequence``. Mutant: entropy of 96 bits."""
+    """The keys are as from ``SeedSequence``. Mutant: entropy of 96 bits."""
     numbers = np.random.default_rng(0)
     seeds = [0, 1, 2**32 - 1, 2**32, 2**64, 2**96 - 1, 2**96, 2**128 - 1]
     seeds += [int.from_bytes(numbers.bytes(16), "little") >> int(numbers.integers(128)) for _ in range(500)]
@@ -338,9 +338,9 @@ def test_a_large_batch_is_read_by_a_team(name, on_team):
 def test_a_large_batch_is_refused_before_anything_is_written(name, place, on_team):
     """Wherever the wrong number is, by its name and its index, as by one thread.
 
-    Mutants: flags of a range replace those of others; the range of the wrong number not looked at; a label below 0 not
+    Mutants: flags of a range replace the others'; the range of the wrong number not looked at; a label below 0 not
     looked for; integers from 2**53 on taken for the doubles beside them; values of a loss or its gradient not looked
-    at, or that of the first query alone."""
+    at, or only the first query's."""
     label = "labels" if name.startswith("losses") else "relevance"
     wrong = [("scores", LARGE_SCORES, np.nan), ("scores", LARGE_SCORES, -np.inf), (label, LARGE_LABELS, np.inf)]
     wrong += [("scores", np.zeros(LARGE, dtype=np.int64), 2**53 + 1)] if name != "losses.pointwise" else []

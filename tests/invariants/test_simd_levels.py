@@ -44,7 +44,10 @@ def test_levels_agree(tmp_path):
     which makes float32 rounding of a level visible.
     """
     results = []
+    in_use = "import plrank_fast as plr; print(plr.build_info()['simd'], end='')"
     for level in plr.build_info()["simd_levels"]:
+        if run_python(in_use, PLRANK_FAST_SIMD=level) != level:  # the processor has no such instructions
+            continue
         path = tmp_path / f"{level}.npz"
         run_python(PROGRAM, str(path), level, PLRANK_FAST_SIMD=level)
         results.append(np.load(path))

@@ -23,7 +23,7 @@ def test_rankings_are_the_order_of_arrival(n_items, cutoff, order):
     scores = 2.0 * np.random.default_rng(n_items).normal(size=n_items)
     if order in ("ascending", "descending"):
         scores = np.sort(scores)[:: 1 if order == "ascending" else -1].copy()
-    if order == "every 32nd last":  # the 32 keys are those of items that come last
+    if order == "every 32nd last":  # the 32 keys belong to items that come last
         scores[[(i * n_items) >> 5 for i in range(32)]] = scores.min() - 5.0
     words = np.moveaxis(stream_words(stream_key(7), query, range(3), 128 * steps), 1, 0)
     words = words.reshape(384, 8 * steps)[:n_samples, :n_items]

@@ -93,7 +93,7 @@ class TestAgainstTheReference:
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if not name.startswith("lambda")])
 def test_finite_differences(name):
-    """The gradient is that of the value, but for losses that hold weights fixed: their definition is the reference."""
+    """The gradient is the value's, but for losses that hold weights fixed: their definition is the reference."""
     scores, labels = labelled(7)
     step = 1e-5
     gradient = LOSSES[name][0](scores, labels)[1]
@@ -166,7 +166,7 @@ LAMBDAS = {
 @pytest.mark.parametrize("cutoff", [1, 7, 200])
 def test_few_documents_of_another_label(cutoff, common, name):
     """Rows of irrelevant documents, if most are such, are held against the relevant ones only. Mutants: the gradient of
-    these lost; those counted that rank higher; the distance of places in their list in place of that of
+    these lost; those counted that rank higher; the distance of places in their list in place of
     ranks; discounts past the cutoff, or the order there, as with the other truncation."""  # fmt: skip
     loss, options = LAMBDAS[name]
     rng = np.random.default_rng(5)

@@ -1,5 +1,6 @@
 """PL-Rank-3 over groups of rankings against the estimator that takes one ranking after another."""
 
+import itertools
 import math
 
 import numpy as np
@@ -8,7 +9,7 @@ import pytest
 import plrank_fast as plr
 import ranking_reference
 from plrank_fast import reference
-from plrank_fast._core.gradients import sampled
+from plrank_fast._core.gradients import pl_rank_groups, sampled
 
 SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 60), (120, 119), (300, 150), (1100, 20)]
 
@@ -109,6 +110,51 @@ def test_few_of_many_items_beside_a_heavy_one(seed):
     held_against_plain(scores, relevance, plr.dcg_weights(2), 31)
 
 
+@pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 8.0, 20.0])
+@pytest.mark.parametrize("kind", ["dcg", "rising", "signs"])
+@pytest.mark.parametrize("cutoff", [1, 2, 4, 6])
+def test_amplification_in_any_ranking(cutoff, kind, spread):
+    """The bounds hold for all rankings, and are at most twice what the worst one has; but they are infinite if one may
+    leave a thousandth of the weight.
+
+    Mutants: weights of an octave as its lower end, or all of them as one; a rank, or the octaves, left out of the sums;
+    the weight left after the last rank not looked at; the sum of signed rank weights; no division by the first.
+    """
+    rng = np.random.default_rng(cutoff)
+    rank_weights = plr.dcg_weights(cutoff) if kind == "dcg" else 0.1 * np.arange(1.0, cutoff + 1.0)
+    rank_weights[1::2] *= -1.0 if kind == "signs" else 1.0
+    rankings = np.array(list(itertools.permutations(range(7), cutoff)))
+    for _ in range(20):
+        scores = spread * rng.random(7)
+        share = reference.weight_not_placed(scores, rankings) / np.exp(scores - scores.max()).sum()
+        left = 1.0 - np.exp(scores)[rankings].sum(axis=1) / np.exp(scores).sum()
+        direct = (np.abs(rank_weights) / share).sum(axis=1) / abs(rank_weights[0])
+        worst = max((1.0 / share).sum(axis=1).max(), direct.max())
+        coarse, fine = pl_rank_groups.amplification(scores, rank_weights)
+        assert min(coarse, fine) >= worst * (1.0 - 1e-12)
+        assert fine == math.inf or left.min() > 0.99e-3
+        assert fine <= 2.0 * worst or left.min() < 0.4
+        assert coarse == pytest.approx(worst) or spread > 0.0
+
+
+@pytest.mark.parametrize("n_samples", [11, 130, 3000])
+@pytest.mark.parametrize("left", [0.4, 0.1, 0.03, 0.01, 3e-3, 1e-3, 1e-4, 1e-6])
+@pytest.mark.parametrize("unequal", [0.0, 3.0])
+def test_worst_rankings_of_a_long_list(unequal, left, n_samples):
+    """Rankings place the heavy items first and the only relevant one last, so that rewards do not fall with rank.
+    Mutant: groups whatever the weights leave."""
+    n_docs, cutoff = 2000, 12
+    rng = np.random.default_rng(n_samples)
+    scores = np.append(np.linspace(0.0, -unequal, cutoff - 1), np.zeros(n_docs - cutoff + 1))
+    scores[cutoff - 1 :] = np.log(left / (1.0 - left) * np.exp(scores[: cutoff - 1]).sum() / (n_docs - cutoff + 1))
+    relevance = np.zeros(n_docs)
+    relevance[cutoff - 1] = 1.0
+    rankings = np.tile(np.arange(cutoff), (n_samples, 1))
+    rankings[1::2, : cutoff - 1] = rng.permuted(rankings[1::2, : cutoff - 1], axis=1)
+    for rank_weights in (plr.dcg_weights(cutoff), np.linspace(0.05, 1.0, cutoff)):
+        held_against_plain(scores, relevance, rank_weights, rankings=rankings)
+
+
 @pytest.mark.parametrize("n_light", [48, 598])
 def test_one_ranking_leaves_next_to_nothing(n_light):
     """All minus placed would have lost four digits of it. Mutant: no direct sum, which is off by 3e-12."""
@@ -158,12 +204,13 @@ def test_complete_rankings_of_wide_spreads(spread, n_samples):
     [
         *((60, 20, 5.0, -5.0, lowest, 1e-12) for lowest in (0.0, -2.0)),
         *((20_000, 20, 5.0, -5.0, 0.0, 1e-13), (20_000, 20, 15.0, 0.0, 0.0, 1e-12), (9000, 7, 13.0, 0.0, 0.0, 1e-12)),
+        *((20_000, 20, first, 0.0, 0.0, 1e-12) for first in (10.0, 11.0, 12.0, 13.0)),
     ],
 )
 def test_same_ranking_again_and_again(n_docs, cutoff, first, last, lowest, rtol):
-    """Rounding then grows like the number of rankings, as do those of a long list where terms are added one by one.
-    Mutants: the limit for rankings that differ; a plain sum of weights (equal ones round one way, and the first items
-    leave a thousandth of it)."""
+    """Rounding then grows like the number of rankings, as it does in a long list where terms are added one by one.
+    Mutants: the limit for rankings that differ, or for few; sums flushed at the end alone; a plain sum of weights
+    (equal ones round one way, and the first items leave a thousandth of it)."""
     scores = np.append(np.linspace(first, 0.0, cutoff), np.linspace(0.0, last, n_docs - cutoff))
     relevance, rank_weights = np.arange(n_docs) % 4 + lowest, plr.dcg_weights(cutoff)
     rankings = np.tile(np.arange(cutoff), (20_000, 1))

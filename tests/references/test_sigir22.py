@@ -169,6 +169,7 @@ def test_the_global_seed_makes_a_script_repeatable():
     [
         ("n_samples must be given, or sampled_rankings", lambda *p: sigir22.PL_rank_3(*p)),
         ("n_samples must be given, got None", lambda *p: sigir22.normal_stochasticrank(*p)),
+        ("sampled_rankings only goes with", lambda *p: sigir22.gumbel_stochasticrank(*p, 5, [[0, 1]])),
         ("gumbel_scores must have shape", lambda *p: sigir22.lambdaloss(*p, gumbel_scores=[[0.0, 1.0]])),
         ("labels must have one entry per score", lambda t, y, f: sigir22.lambdaloss(t, y[1:], f)),
         ("rankings must", lambda *p: sigir22.PL_rank_3(*p, sampled_rankings=[[0, 0, 0]])),

@@ -137,5 +137,5 @@ class TestWeightsOfZero:
 
     def test_other_functions_say_what_to_do(self):
         for function in (plr.pl_rank_3, plr.pl_rank_exact, plr.expected_metric):
-            with pytest.raises(ValueError, match="got -inf at index 0: leave out documents of weight 0, as only func"):
+            with pytest.raises(ValueError, match="got -inf at index 0: leave out documents of weight 0, in a loss"):
                 function([-np.inf, 0.0], [1.0, 0.0], [1.0])

@@ -1,3 +1,6 @@
+# cython: language_level=3, boundscheck=False, wraparound=False
+# distutils: extra_compile_args=-fopenmp
+# distutils: extra_link_args=-fopenmp
 """Exact gradients of a batch of queries in a ``prange`` of one's own."""
 
 from cython.parallel cimport parallel, prange

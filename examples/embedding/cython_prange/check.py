@@ -1,4 +1,4 @@
-"""Check that the module's gradients equal those of the Python function, bit for bit."""
+"""Check that the module's gradients equal the Python function's, bit for bit."""
 
 import numpy as np
 from batch_gradient import batch_gradient
