@@ -373,20 +373,20 @@ def pl_rank_cmc(
 @overload
 def pl_rank_exact(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
-    stop: ArrayLike | None = None, rtol: float = 1e-6, hessian: Literal[False] = False, noise: Noise = "gumbel",
-    sigma: float = 1.0, n_threads: int | None = None, out: FloatArray | None = None,
+    stop_probability: ArrayLike | None = None, rtol: float = 1e-6, hessian: Literal[False] = False,
+    noise: Noise = "gumbel", sigma: float = 1.0, n_threads: int | None = None, out: FloatArray | None = None,
 ) -> FloatArray: ...  # fmt: skip
 @overload
 def pl_rank_exact(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
-    stop: ArrayLike | None = None, rtol: float = 1e-6, hessian: Literal[True], noise: Noise = "gumbel",
+    stop_probability: ArrayLike | None = None, rtol: float = 1e-6, hessian: Literal[True], noise: Noise = "gumbel",
     sigma: float = 1.0, n_threads: int | None = None, out: Pair | None = None,
 ) -> Pair: ...  # fmt: skip
 @overload
 def pl_rank_exact(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
-    stop: ArrayLike | None = None, rtol: float = 1e-6, hessian: bool, noise: Noise = "gumbel", sigma: float = 1.0,
-    n_threads: int | None = None, out: FloatArray | Pair | None = None,
+    stop_probability: ArrayLike | None = None, rtol: float = 1e-6, hessian: bool, noise: Noise = "gumbel",
+    sigma: float = 1.0, n_threads: int | None = None, out: FloatArray | Pair | None = None,
 ) -> FloatArray | Pair: ...  # fmt: skip
 def pl_rank_exact(
     scores: ArrayLike,
@@ -394,7 +394,7 @@ def pl_rank_exact(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    stop: ArrayLike | None = None,
+    stop_probability: ArrayLike | None = None,
     rtol: float = 1e-6,
     hessian: bool = False,
     noise: Noise = "gumbel",
@@ -418,7 +418,7 @@ def pl_rank_exact(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    stop : array_like, shape (n_docs,), optional
+    stop_probability : array_like, shape (n_docs,), optional
         The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
         a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     rtol : float
@@ -464,15 +464,16 @@ def pl_rank_exact(
 
     Gauss-Legendre quadrature on a map of t that follows the arrivals integrates E and its derivatives.
 
-    With ``stop``, a reader goes down the ranking and stops at document d with probability stop_d, and a document counts
-    if the reader comes to it:
+    With ``stop_probability``, a reader goes down the ranking and stops at document d with probability s_d, and a
+    document counts if the reader comes to it:
 
-    .. math:: \sum_k \theta_k \rho_{y_k} \prod_{i < k} (1 - \mathrm{stop}_{y_i})
+    .. math:: \sum_k \theta_k \rho_{y_k} \prod_{i < k} (1 - s_{y_i})
 
     With r relevant or not, 1 or 0, and c = (2^label - 1) / 2^max_label, this is the reciprocal rank at K for rank
-    weights 1, 1/2, ..., 1/K and ``relevance = stop = r``, success at K (the hit rate) for rank weights 1 and the same
-    two, and ERR at K (Chapelle et al., CIKM 2009) for rank weights 1, 1/2, ..., 1/K and ``relevance = stop = c``. The
-    integral is the same with q_i + (1 - stop_i) p_i z for the factors of the others. The error bounds hold unchanged.
+    weights 1, 1/2, ..., 1/K and ``relevance = stop_probability = r``, success at K (the hit rate) for rank weights 1
+    and the same two, and ERR at K (Chapelle et al., CIKM 2009) for rank weights 1, 1/2, ..., 1/K and ``relevance =
+    stop_probability = c``. The integral is the same with q_i + (1 - s_i) p_i z for the factors of the others. The
+    error bounds hold unchanged.
 
     With ``noise="normal"`` rankings are the descending order of u = score + sigma z, z independent standard normal.
     Items arrive at t = -u, with normal densities in place of w q and p_j = Phi((score_j + t) / sigma).
@@ -498,5 +499,6 @@ def pl_rank_exact(
     array([ 0.282095, -0.282095])
     """
     return _exact.expectations(
-        scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian, stop=stop
-    )
+        scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian,
+        stop=stop_probability,
+    )  # fmt: skip

@@ -3,7 +3,7 @@
 All but average precision have the form ``sum_k theta_k rho_{y_k} prod_{i < k} (1 - stop_{y_i})``:
 
 =============== ====================================== ==================== =======
-metric          relevance rho                          rank weight theta_k  stop
+metric          relevance rho                          rank weight theta_k  stop_probability
 =============== ====================================== ==================== =======
 ``ndcg, dcg``   gain of the label                      1 / log2(k + 1)      0
 ``precision``   1 if the document is relevant          1 / K                0
@@ -99,7 +99,7 @@ class LabelledMetric(NamedTuple):
         return ESTIMATORS[method].function(scores, self.relevance, self.rank_weights, **self._stop(), **options)
 
     def _stop(self) -> dict[str, Any]:
-        return {} if self.stop is None else {"stop": self.stop}
+        return {} if self.stop is None else {"stop_probability": self.stop}
 
 
 def check_metric(

@@ -22,7 +22,7 @@ def expected_metric(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    stop: ArrayLike | None = None,
+    stop_probability: ArrayLike | None = None,
     method: validation.ExpectationMethod = "exact",
     rtol: float = 1e-6,
     noise: validation.Noise = "gumbel",
@@ -37,7 +37,7 @@ def expected_metric(
 ) -> FloatArray:
     """Compute the expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
 
-    With ``stop``, each document counts as often as a reader comes to it (see ``pl_rank_exact``).
+    With ``stop_probability``, each document counts as often as a reader comes to it (see ``pl_rank_exact``).
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ def expected_metric(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    stop : array_like, shape (n_docs,), optional
+    stop_probability : array_like, shape (n_docs,), optional
         The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
         a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : {"exact", "sample"}
-        "exact": quadrature, which takes ``stop``, ``rtol``, ``noise`` and ``sigma``. "sample": the mean over rankings,
-        which takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
+        "exact": quadrature, which takes ``stop_probability``, ``rtol``, ``noise`` and ``sigma``. "sample": the mean
+        over rankings, which takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
     rtol : float
         The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
     noise : {"gumbel", "normal"}
@@ -97,11 +97,12 @@ def expected_metric(
     """
     if type(method) is str and method == "exact" and rankings is None:
         return _exact.expectations(
-            scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False, stop=stop
-        )
+            scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False,
+            stop=stop_probability,
+        )  # fmt: skip
     validation.choice(method, "method", validation.ExpectationMethod)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
-    validation.goes_with(stop, "stop", method == "exact", "method='exact'")
+    validation.goes_with(stop_probability, "stop_probability", method == "exact", "method='exact'")
     validation.relative_tolerance(rtol)
     validation.choice(noise, "noise", validation.Noise)
     sigma = validation.factor(sigma, "sigma")

@@ -19,7 +19,7 @@ def value_and_gradient(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
-    stop: ArrayLike | None = None,
+    stop_probability: ArrayLike | None = None,
     method: validation.Method = "auto",
     rtol: float = 1e-6,
     n_samples: int | None = None,
@@ -40,7 +40,7 @@ def value_and_gradient(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
-    stop : array_like, shape (n_docs,), optional
+    stop_probability : array_like, shape (n_docs,), optional
         The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
         a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : str
@@ -70,8 +70,8 @@ def value_and_gradient(
 
     Notes
     -----
-    The exact method computes both in one pass, and is the only one that takes ``stop``, so that "auto" chooses it then.
-    Sampled methods draw their rankings a second time for the value, which is faster than storing them.
+    The exact method computes both in one pass, and is the only one that takes ``stop_probability``, so that "auto"
+    chooses it then. Sampled methods draw their rankings a second time for the value, which is faster than storing them.
 
     Examples
     --------
@@ -85,8 +85,8 @@ def value_and_gradient(
         offsets = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
         cutoff = validation.weights_of_ranks(rank_weights, offsets).shape[1]
         resolved = resolve_method(method, offsets, cutoff)
-        method = "pl_rank_exact" if stop is not None and method == AUTO else resolved
-        validation.goes_with(stop, "stop", method == EXACT, f"method={EXACT!r}")
+        method = "pl_rank_exact" if stop_probability is not None and method == AUTO else resolved
+        validation.goes_with(stop_probability, "stop_probability", method == EXACT, f"method={EXACT!r}")
         validation.relative_tolerance(rtol)
         if n_samples is not None:
             n_samples = validation.count(n_samples, "n_samples", 1)
@@ -94,8 +94,9 @@ def value_and_gradient(
         validation.count(first_query, "first_query", 0)
     if method in ("exact", EXACT):
         return _exact.expectations(
-            scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True, stop=stop
-        )
+            scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True,
+            stop=stop_probability,
+        )  # fmt: skip
     options: dict[str, Any] = {"offsets": offsets, "n_threads": validation.threads(n_threads)}
     options |= {"n_samples": n_samples or ESTIMATORS[method].n_samples, "first_query": first_query}
     options["rng"] = validation.DrawnKey(rng)

@@ -75,15 +75,16 @@ CASES = {
     plr.stochastic_rank: [DRAWN, {**DRAWN, "noise": "normal", "sigma": 0.5}],
     plr.pl_rank_exact: [
         {}, {"hessian": True}, {"noise": "normal"}, {"sigma": 0.05}, {"sigma": 1e-3, "hessian": True},
-        {"stop": chances_to_stop, "hessian": True}, {"stop": chances_to_stop, "noise": "normal"},
+        {"stop_probability": chances_to_stop, "hessian": True},
+        {"stop_probability": chances_to_stop, "noise": "normal"},
     ],
     plr.expected_metric: [
-        {}, {"noise": "normal"}, {"sigma": 0.05}, {"stop": chances_to_stop},
+        {}, {"noise": "normal"}, {"sigma": 0.05}, {"stop_probability": chances_to_stop},
         {"method": "sample", **DRAWN}, {"method": "sample", **GIVEN},
     ],
     plr.expected_average_precision: [{}, {"cutoff": None, "gradient": True}],
     plr.value_and_gradient: [
-        {"method": "exact"}, {"stop": chances_to_stop},
+        {"method": "exact"}, {"stop_probability": chances_to_stop},
         {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "pl_rank_cmc"},
     ],
     plr.rank_probabilities: [{}],

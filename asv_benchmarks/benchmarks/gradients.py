@@ -105,7 +105,9 @@ class StoppingReaders:
         harmonic = 1 / np.arange(1, cutoff + 1)
         rank_weights = {"dcg": plr.dcg_weights(cutoff), "success": np.ones(cutoff)}.get(metric, harmonic)
         self.arguments = scores, relevance, rank_weights
-        self.options = {"offsets": offsets, "n_threads": 1} | ({} if metric == "dcg" else {"stop": relevance})
+        self.options = {"offsets": offsets, "n_threads": 1} | (
+            {} if metric == "dcg" else {"stop_probability": relevance}
+        )
 
     def time_gradient(self, metric, n_docs, cutoff, spread):
         plr.pl_rank_exact(*self.arguments, **self.options)

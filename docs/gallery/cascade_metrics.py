@@ -2,8 +2,8 @@ r"""
 Gradients of metrics of readers who stop
 ========================================
 
-Reciprocal rank, success and ERR judge what a reader sees who stops at a satisfying document. With ``stop=``,
-``pl_rank_exact`` computes the gradients of their expectations as exactly as for DCG.
+Reciprocal rank, success and ERR judge what a reader sees who stops at a satisfying document. With
+``stop_probability=``, ``pl_rank_exact`` computes the gradients of their expectations as exactly as for DCG.
 
 On the left, one query of eight documents. DCG raises every relevant document. Reciprocal rank and success raise the
 second and the third less, since a reader who has found another does not come to them. On the right, the error of the
@@ -28,8 +28,8 @@ scores = np.linspace(2.0, -2.0, 8)
 relevant = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 0.0, 1.0, 0.0])
 gradients = {
     "DCG at 8": plr.pl_rank_exact(scores, relevant, plr.dcg_weights(8)),
-    "reciprocal rank at 8": plr.pl_rank_exact(scores, relevant, 1 / np.arange(1, 9), stop=relevant),
-    "success at 3": plr.pl_rank_exact(scores, relevant, np.ones(3), stop=relevant),
+    "reciprocal rank at 8": plr.pl_rank_exact(scores, relevant, 1 / np.arange(1, 9), stop_probability=relevant),
+    "success at 3": plr.pl_rank_exact(scores, relevant, np.ones(3), stop_probability=relevant),
 }
 for i, (name, gradient) in enumerate(gradients.items()):
     bars.bar(np.arange(8) + 0.27 * (i - 1), gradient / np.abs(gradient).max(), 0.25, label=name)
@@ -47,7 +47,7 @@ options = {"offsets": np.arange(QUERIES + 1) * DOCS, "n_threads": 1}
 
 
 def integral(rtol):
-    return plr.pl_rank_exact(scores, relevant, weights, stop=relevant, rtol=rtol, **options)
+    return plr.pl_rank_exact(scores, relevant, weights, stop_probability=relevant, rtol=rtol, **options)
 
 
 def reciprocal_rank(rankings):

@@ -21,22 +21,22 @@ __all__ = [
 
 
 def exact_gradient(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop_probability: ArrayLike | None = None
 ) -> FloatArray:
     """Compute the gradient of the expected metric by `exact_by_subsets`."""
-    return exact_by_subsets(scores, relevance, rank_weights, stop)[1]
+    return exact_by_subsets(scores, relevance, rank_weights, stop_probability)[1]
 
 
 def exact_hessian_diagonal(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop_probability: ArrayLike | None = None
 ) -> FloatArray:
     """Compute the diagonal of the Hessian of the expected metric by `exact_by_subsets`."""
-    return exact_by_subsets(scores, relevance, rank_weights, stop)[2]
+    return exact_by_subsets(scores, relevance, rank_weights, stop_probability)[2]
 
 
-def chances_to_read_on(stop: ArrayLike | None, n_items: int) -> FloatArray:
-    """Return one minus the probability with which a reader stops at each item, which is 0 if ``stop`` is None."""
-    return np.ones(n_items) if stop is None else 1.0 - np.asarray(stop)
+def chances_to_read_on(stop_probability: ArrayLike | None, n_items: int) -> FloatArray:
+    """Return the probability that a reader goes on after each item: 1 if ``stop_probability`` is None."""
+    return np.ones(n_items) if stop_probability is None else 1.0 - np.asarray(stop_probability)
 
 
 def expectation(
@@ -59,7 +59,7 @@ def expected_average_precision(scores: FloatArray, relevance: FloatArray, cutoff
 
 
 def exact_by_enumeration(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop_probability: ArrayLike | None = None
 ) -> tuple[float, FloatArray, FloatArray, FloatArray]:
     """Compute value, gradient, Hessian diagonal and rank probabilities from an enumeration of rankings (D <= 7).
 
@@ -68,7 +68,7 @@ def exact_by_enumeration(
     scores = np.asarray(scores, float)
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
-    read_on = chances_to_read_on(stop, n_items)
+    read_on = chances_to_read_on(stop_probability, n_items)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
     cutoff = len(rank_weights)
     value, gradient, hessian = 0.0, np.zeros(n_items), np.zeros(n_items)
@@ -97,7 +97,7 @@ def exact_by_enumeration(
 
 
 def exact_by_subsets(
-    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop: ArrayLike | None = None
+    scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, stop_probability: ArrayLike | None = None
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal in extended precision, from all sets of items (D <= 14).
 
@@ -112,7 +112,7 @@ def exact_by_subsets(
     scores = np.asarray(scores, np.longdouble)
     relevance = np.asarray(relevance, np.longdouble)
     n_items = len(scores)
-    read_on = chances_to_read_on(stop, n_items).astype(np.longdouble)
+    read_on = chances_to_read_on(stop_probability, n_items).astype(np.longdouble)
     theta = np.asarray(rank_weights, np.longdouble)[:n_items]
     weights, items = np.exp(scores - scores.max()), np.arange(n_items)
     placed = np.arange(2**n_items)  # bits say which items
@@ -202,17 +202,17 @@ def exact_by_trapezoid(
     relevance: ArrayLike,
     rank_weights: ArrayLike,
     step: float = 0.02,
-    stop: ArrayLike | None = None,
+    stop_probability: ArrayLike | None = None,
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal by the trapezoid rule in ln t, which converges exponentially.
 
-    The scores may be complex, and then the results are, and ``stop`` may be too.
+    The scores may be complex, and then the results are, and ``stop_probability`` may be too.
     """
     scores = np.asarray(scores) * 1.0
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
-    read_on = chances_to_read_on(stop, n_items)
+    read_on = chances_to_read_on(stop_probability, n_items)
     f = scores - scores.real.max()
     value = 0.0
     gradient, hessian = np.zeros((2, n_items), f.dtype)
@@ -243,11 +243,13 @@ def average_precision_by_trapezoid(
     """Compute the expected average precision and its gradient by `exact_by_trapezoid`.
 
     A relevant document counts 1 for itself, and 1 for each relevant one before it: the derivative of the product of 1 +
-    epsilon over these, which is the chance to read on past documents with ``stop`` = -epsilon.
+    epsilon over these, which is the chance to read on past documents with ``stop_probability`` = -epsilon.
     """
     relevant = (relevance > 0) * 1.0
     rank_weights = 1.0 / np.arange(1.0, cutoff + 1.0) / max(1.0, relevant.sum())
-    value, gradient, _ = exact_by_trapezoid(scores + 0j, relevant, rank_weights, step, stop=-1e-30j * relevant)
+    value, gradient, _ = exact_by_trapezoid(
+        scores + 0j, relevant, rank_weights, step, stop_probability=-1e-30j * relevant
+    )
     return float(value.real + value.imag / 1e-30), gradient.real + gradient.imag / 1e-30
 
 
@@ -257,7 +259,7 @@ def exact_normal_by_trapezoid(
     rank_weights: ArrayLike,
     sigma: float = 1.0,
     step: float = 0.05,
-    stop: ArrayLike | None = None,
+    stop_probability: ArrayLike | None = None,
 ) -> tuple[float, FloatArray, FloatArray]:
     """Compute value, gradient and Hessian diagonal for normal noise, by the trapezoid rule in u. O(Q D K).
 
@@ -266,7 +268,7 @@ def exact_normal_by_trapezoid(
     scores = np.asarray(scores, float) / sigma
     relevance = np.asarray(relevance, float)
     n_items = len(scores)
-    read_on = chances_to_read_on(stop, n_items)
+    read_on = chances_to_read_on(stop_probability, n_items)
     rank_weights = np.asarray(rank_weights, float)[:n_items]
     value = 0.0
     gradient, hessian = np.zeros(n_items), np.zeros(n_items)

@@ -288,7 +288,12 @@ def weights_of(values: ArrayLike, name: str, number: int, of: str) -> FloatArray
 
 def chances_to_stop(stop: ArrayLike, n_docs: int) -> FloatArray:
     """Return the probability with which a reader stops at each document."""
-    return within(one_entry_each(real_array(stop, "stop"), "stop", n_docs, "documents"), "stop", 0.0, 1.0)
+    return within(
+        one_entry_each(real_array(stop, "stop_probability"), "stop_probability", n_docs, "documents"),
+        "stop_probability",
+        0.0,
+        1.0,
+    )
 
 
 class Unchangeable:

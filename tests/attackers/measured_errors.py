@@ -49,10 +49,16 @@ def exact_gradients(
     hessian: np.ndarray,
     *,
     noise: str = "gumbel",
-    stop: np.ndarray | None = None,
+    stop_probability: np.ndarray | None = None,
 ) -> Ratios:
     """Gradient alone and with the Hessian diagonal, and that diagonal."""
-    options = {"rtol": problem.rtol, "noise": noise, "sigma": problem.sigma, "stop": stop, "n_threads": 1}
+    options = {
+        "rtol": problem.rtol,
+        "noise": noise,
+        "sigma": problem.sigma,
+        "stop_probability": stop_probability,
+        "n_threads": 1,
+    }
     of_score = problem.exponents[2] - problem.exponents[0] - problem.exponents[1]
     alone = plr.pl_rank_exact(*problem.passed(), **options)
     beside, diagonal = plr.pl_rank_exact(*problem.passed(), hessian=True, **options)
@@ -64,23 +70,26 @@ def exact_gradients(
 
 
 def exact_expectations(
-    problem: Problem, *, noise: str = "gumbel", stop: np.ndarray | None = None, finer: bool = False
+    problem: Problem, *, noise: str = "gumbel", stop_probability: np.ndarray | None = None, finer: bool = False
 ) -> Ratios:
     """Gradient, Hessian diagonal and value by quadrature, for either noise."""
     plain = problem.scores, problem.relevance, problem.rank_weights[: problem.n_docs]
     if finer and noise == "gumbel" and problem.n_docs <= MOST_IN_SUBSETS:
-        best = reference.exact_by_subsets(*plain, stop)
+        best = reference.exact_by_subsets(*plain, stop_probability)
     else:
-        best = trapezoid_reference.expectations(*plain, noise=noise, stop=stop, finer=finer)
+        best = trapezoid_reference.expectations(*plain, noise=noise, stop_probability=stop_probability, finer=finer)
     value, gradient, hessian = best
     unit = -problem.exponents[0] - problem.exponents[1]
-    prefix = ("stopping " if stop is not None else "") + ("normal " if noise == "normal" else "")
-    ratios = exact_gradients(problem, prefix, gradient, hessian, noise=noise, stop=stop)
+    prefix = ("stopping " if stop_probability is not None else "") + ("normal " if noise == "normal" else "")
+    ratios = exact_gradients(problem, prefix, gradient, hessian, noise=noise, stop_probability=stop_probability)
     passed, options = problem.passed(), {"rtol": problem.rtol, "n_threads": 1}
-    shown = np.ldexp(plr.expected_metric(*passed, noise=noise, sigma=problem.sigma, stop=stop, **options)[0], unit)
+    shown = np.ldexp(
+        plr.expected_metric(*passed, noise=noise, sigma=problem.sigma, stop_probability=stop_probability, **options)[0],
+        unit,
+    )
     scale = np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
     ratios[f"{prefix}value"] = ratio(abs(shown - value), problem.rtol * scale)
-    if noise == "gumbel" and stop is None and problem.exponents[2] == 0:
+    if noise == "gumbel" and stop_probability is None and problem.exponents[2] == 0:
         vjp = plr.exposure_vjp(passed[0], passed[2], passed[1], **options)
         ratios["exposure_vjp"] = of_norm(np.ldexp(vjp, unit), gradient, problem)
     return ratios
@@ -132,7 +141,9 @@ def stopping(problem: Problem, *, finer: bool = False) -> Ratios:
     share = np.abs(problem.relevance) / np.abs(problem.relevance).max()
     kinds = share, np.ceil(share), 1.0 - share, share**8, np.full(problem.n_docs, 0.5)
     noise = ("gumbel", "gumbel", "normal")[problem.n_docs % 3]  # neither changes in a climb
-    return exact_expectations(problem, noise=noise, stop=kinds[problem.rank_weights.size % len(kinds)], finer=finer)
+    return exact_expectations(
+        problem, noise=noise, stop_probability=kinds[problem.rank_weights.size % len(kinds)], finer=finer
+    )
 
 
 def finer_nodes(problem: Problem, *, finer: bool = False) -> Ratios:

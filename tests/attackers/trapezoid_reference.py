@@ -29,13 +29,17 @@ def nodes_needed(scores: np.ndarray, cutoff: int, noise: str = "gumbel") -> floa
     return float((45.0 + np.log(scores.size) + np.ptp(scores)) / step_of(cutoff))
 
 
-def expectations(scores, relevance, rank_weights, *, noise="gumbel", stop=None, finer=False):
+def expectations(scores, relevance, rank_weights, *, noise="gumbel", stop_probability=None, finer=False):
     """Value, gradient and Hessian diagonal; ``finer`` takes three times the nodes."""
     if noise == "gumbel":
         step = step_of(min(rank_weights.size, scores.size), finer=finer)
-        return reference.exact_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
+        return reference.exact_by_trapezoid(
+            scores, relevance, rank_weights, step=step, stop_probability=stop_probability
+        )
     step = step_of(scores.size, finer=finer)
-    return reference.exact_normal_by_trapezoid(scores, relevance, rank_weights, step=step, stop=stop)
+    return reference.exact_normal_by_trapezoid(
+        scores, relevance, rank_weights, step=step, stop_probability=stop_probability
+    )
 
 
 def average_precision(scores, relevance, cutoff, *, finer=False):

@@ -1,4 +1,4 @@
-"""Metrics of readers who stop, in all calls that take ``stop``; test_exact.py has their values and derivatives."""
+"""Metrics of readers who stop, in all calls with ``stop_probability``; test_exact.py has values and derivatives."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ def test_who_stops_nowhere_changes_no_bit():
         problem = rng.normal(size=n_docs), 1 + rng.random(n_docs), rng.normal(size=cutoff)
         for noise in ("gumbel", "normal"):
             for ours, theirs in zip(
-                plr.pl_rank_exact(*problem, stop=np.zeros(n_docs), hessian=True, noise=noise),
+                plr.pl_rank_exact(*problem, stop_probability=np.zeros(n_docs), hessian=True, noise=noise),
                 plr.pl_rank_exact(*problem, hessian=True, noise=noise), strict=True,
             ):  # fmt: skip
                 np.testing.assert_array_equal(ours, theirs)
@@ -23,15 +23,17 @@ def test_who_stops_nowhere_changes_no_bit():
 def test_value_and_gradient():
     *problem, stop = with_stop("any", 6, 4)
     for method in ("exact", "pl_rank_exact", "auto"):
-        values, gradient = plr.value_and_gradient(*problem, stop=stop, method=method, rtol=1e-8)
-        np.testing.assert_allclose(values, plr.expected_metric(*problem, stop=stop, rtol=1e-8), rtol=0, atol=1e-7)
-        np.testing.assert_array_equal(gradient, plr.pl_rank_exact(*problem, stop=stop, rtol=1e-8))
+        values, gradient = plr.value_and_gradient(*problem, stop_probability=stop, method=method, rtol=1e-8)
+        np.testing.assert_allclose(
+            values, plr.expected_metric(*problem, stop_probability=stop, rtol=1e-8), rtol=0, atol=1e-7
+        )
+        np.testing.assert_array_equal(gradient, plr.pl_rank_exact(*problem, stop_probability=stop, rtol=1e-8))
 
 
 def test_methods_that_do_not_take_it():
     *problem, stop = with_stop("any", 4, 3)
     for method in ("pl_rank_3", "pl_rank_cmc"):
-        with pytest.raises(ValueError, match="stop only goes with method='pl_rank_exact', got an array"):
-            plr.value_and_gradient(*problem, stop=stop, method=method)
-    with pytest.raises(ValueError, match="stop only goes with method='exact', got an array"):
-        plr.expected_metric(*problem, stop=stop, method="sample")
+        with pytest.raises(ValueError, match="stop_probability only goes with method='pl_rank_exact', got an array"):
+            plr.value_and_gradient(*problem, stop_probability=stop, method=method)
+    with pytest.raises(ValueError, match="stop_probability only goes with method='exact', got an array"):
+        plr.expected_metric(*problem, stop_probability=stop, method="sample")

@@ -33,10 +33,13 @@ def far_finer(scores, relevance, rank_weights, *, noise="gumbel"):
     return value, gradient, hessian
 
 
-def over_bounds(problem, best, rtol, *, noise="gumbel", stop=None):
+def over_bounds(problem, best, rtol, *, noise="gumbel", stop_probability=None):
     """Errors over their bounds: value, gradient alone, gradient with the Hessian diagonal, that diagonal."""
     scores, relevance, rank_weights = (np.asarray(x, float) for x in problem)
-    problem, options = (scores, relevance, rank_weights), {"rtol": rtol, "noise": noise, "stop": stop}
+    problem, options = (
+        (scores, relevance, rank_weights),
+        {"rtol": rtol, "noise": noise, "stop_probability": stop_probability},
+    )
     alone = plr.pl_rank_exact(*problem, **options)
     both = plr.pl_rank_exact(*problem, hessian=True, **options)
     value, gradient, hessian = best
@@ -66,7 +69,7 @@ class TestEnumeration:
             best_of = reference.exact_by_enumeration if n_docs < 5 else reference.exact_by_subsets
             best = best_of(*problem, stop)[:3]
             if problem[1].any():
-                assert over_bounds(problem, best, 1e-10, stop=stop).max() <= 0.5
+                assert over_bounds(problem, best, 1e-10, stop_probability=stop).max() <= 0.5
 
     @pytest.mark.parametrize("spread", [0.0, 0.3, 1.0, 3.0, 10.0, 30.0])
     def test_rank_probabilities(self, spread):
@@ -121,9 +124,9 @@ class TestBound:
             relevance[0] = 1.0
             weights = rank_weights_of_a_kind(rng, cutoff)
             problem = scores, relevance, weights if weights.any() else plr.dcg_weights(cutoff)
-            best = best_of(*problem, step=0.04, stop=stop)
+            best = best_of(*problem, step=0.04, stop_probability=stop)
             for rtol in (1e-3, 1e-10):
-                assert over_bounds(problem, best, rtol, noise=noise, stop=stop).max() <= 1
+                assert over_bounds(problem, best, rtol, noise=noise, stop_probability=stop).max() <= 1
 
     @pytest.mark.parametrize(("n_docs", "cutoff"), [(316, 100), (316, 316), (1000, 10), (1000, 300), (2000, 50)])
     @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
@@ -153,9 +156,9 @@ class TestBound:
         rng = np.random.default_rng([n_docs, cutoff])
         problem = spread * rng.normal(size=n_docs), 1 + rng.random(n_docs), plr.dcg_weights(cutoff)
         stop = (rng.random(n_docs) < stops) * rng.choice([0.0625, 0.4375, 1.0], size=n_docs)
-        best = reference.exact_by_trapezoid(*problem, step=0.1, stop=stop)
+        best = reference.exact_by_trapezoid(*problem, step=0.1, stop_probability=stop)
         for rtol in (1e-4, 1e-6, 1e-10):
-            assert over_bounds(problem, best, rtol, stop=stop).max() <= 1
+            assert over_bounds(problem, best, rtol, stop_probability=stop).max() <= 1
 
     @pytest.mark.parametrize(("spread", "cutoff"), [(0.3, 2), (1.0, 5), (2.0, 10)])
     def test_second_attempt_without_compression(self, spread, cutoff):
@@ -203,10 +206,10 @@ class TestGaps:
         relevance, weights, stop = rng.normal(size=11), rng.normal(size=8), rng.random(11) * (rng.random(11) < stops)
         scores = np.concatenate([above + gap, below - (gap if gap > 1e300 else 0)])
         options = {"rtol": 1e-10, "hessian": True, "noise": noise}
-        whole = plr.pl_rank_exact(scores, relevance, weights, stop=stop, **options)
+        whole = plr.pl_rank_exact(scores, relevance, weights, stop_probability=stop, **options)
         parts = zip(
-            plr.pl_rank_exact(above, relevance[:4], weights[:4], stop=stop[:4], **options),
-            plr.pl_rank_exact(below, relevance[4:], weights[4:], stop=stop[4:], **options), strict=True,
+            plr.pl_rank_exact(above, relevance[:4], weights[:4], stop_probability=stop[:4], **options),
+            plr.pl_rank_exact(below, relevance[4:], weights[4:], stop_probability=stop[4:], **options), strict=True,
         )  # fmt: skip
         tolerance = 1e-9 if noise == "normal" else 1e-8 + 200 * np.exp(-gap)
         for got, (first, second) in zip(whole, parts, strict=True):

@@ -66,7 +66,7 @@ class TestEnumeration:
             scores, *others, stop = with_stop(stops, n_docs, cutoff, spread)
             value, gradient, hessian = by_enumeration(scores, *others, stop)
             for sigma in (1.0, 0.3):
-                options = {"rtol": 1e-10, "noise": "normal", "sigma": sigma, "stop": stop}
+                options = {"rtol": 1e-10, "noise": "normal", "sigma": sigma, "stop_probability": stop}
                 got, diagonal = plr.pl_rank_exact(sigma * scores, *others, hessian=True, **options)
                 np.testing.assert_allclose(sigma * got, gradient, rtol=0, atol=2e-10)
                 np.testing.assert_allclose(sigma**2 * diagonal, hessian, rtol=0, atol=2e-10)

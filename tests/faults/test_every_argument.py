@@ -86,7 +86,7 @@ GIVEN = {
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
     "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "vector": SCORES, "target": np.full(3, 0.5), "k": 2,
     "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS % 2,
-    "stop": LABELS / 2, "noise": np.array([0.1, 0.2, 0.0]),
+    "stop_probability": LABELS / 2, "noise": np.array([0.1, 0.2, 0.0]),
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]),
     "weights": np.ones(1), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
@@ -103,7 +103,7 @@ ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)
 }  # fmt: skip
 MODULES = ("losses", "fairness", "rewards", "off_policy", "interchange", "chunks", "compat.sigir22", "data")
 OF_SCORES = {  # arguments with as many entries as scores or rankings have
-    "relevance", "labels", "merit", "cotangent", "vector", "stop", "buckets", "logging_scores", "rewards",
+    "relevance", "labels", "merit", "cotangent", "vector", "stop_probability", "buckets", "logging_scores", "rewards",
     "rank_rewards",
 }  # fmt: skip
 NO_NUMBERS = {"evaluate_loss", "concatenate", "load_letor", "load_model", "normalize_queries", "reseed", "train"}
@@ -118,7 +118,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "beyond": {"fit_strengths.rankings"},
     "True": {*ELEMENTWISE, "fit_strengths.reference"},
     "nan": {"empty"},
-    "None": {"offsets", "cutoff", "stop"},
+    "None": {"offsets", "cutoff", "stop_probability"},
     "list": {*ARRAYS, "align_run.run", "align_run.qrels"},
     "an array": {*ARRAYS, "fit_strengths.weights"},
     "complex": {"fit_strengths.reference"},  # equal to the item 1
@@ -140,7 +140,7 @@ MEANT = {  # arguments that may have a value, by what is odd about it
 }
 SAMPLED = {  # what the option chooses looks at the other options too
     plr.expected_metric: {"method": "sample"},
-    plr.value_and_gradient: {"stop": LABELS / 2},
+    plr.value_and_gradient: {"stop_probability": LABELS / 2},
     fairness.expected_exposure: {"method": "sample"},
     fairness.disparity_gradient: {"method": "pl_rank_3"},
     losses.list_mle: {"ties": "random"},

@@ -48,7 +48,8 @@ def test_constant_in_all_scores(name):
     [
         name
         for name in GRADIENTS
-        if name.startswith(("pl_rank_exact", "pl_rank_cmc", "sto")) and not {"sigma", "stop"} & {*name.split()}
+        if name.startswith(("pl_rank_exact", "pl_rank_cmc", "sto"))
+        and not {"sigma", "stop_probability"} & {*name.split()}
     ],
 )
 def test_constant_in_all_relevance(name):

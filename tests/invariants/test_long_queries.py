@@ -89,9 +89,11 @@ def test_order_of_a_long_list(n_threads, stops):
     stop = 0.4 * (np.arange(scores.size) >= scores.size - 40) * stops
     for options in ({"hessian": True}, {"hessian": True, "rtol": 1e-3}, {"rtol": 1e-9}):
         options |= {"offsets": [0, scores.size], "n_threads": n_threads}
-        rising = np.atleast_2d(plr.pl_rank_exact(scores, gains, plr.dcg_weights(20), stop=stop, **options))
+        rising = np.atleast_2d(plr.pl_rank_exact(scores, gains, plr.dcg_weights(20), stop_probability=stop, **options))
         for order in (np.arange(scores.size)[::-1], rng.permutation(scores.size)):
-            moved = plr.pl_rank_exact(scores[order], gains[order], plr.dcg_weights(20), stop=stop[order], **options)
+            moved = plr.pl_rank_exact(
+                scores[order], gains[order], plr.dcg_weights(20), stop_probability=stop[order], **options
+            )
             for entries, turned in zip(rising, np.atleast_2d(moved), strict=True):
                 assert np.linalg.norm(entries[order] - turned) <= 1e-9 * np.linalg.norm(entries)
 

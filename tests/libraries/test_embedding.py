@@ -147,7 +147,7 @@ def of_bucket(query, given):
 
 def of_exact(query, given):
     """The value alone has the bits of ``expected_metric``; beside derivatives it is as near as both bounds allow."""
-    options = {"rtol": given["rtol"], "stop": given.get("stop")}
+    options = {"rtol": given["rtol"], "stop_probability": given.get("stop")}
     value = plr.expected_metric(query.scores, query.relevance, query.theta, **options)
     if given["gradient"] is None:
         return {"value": value}

@@ -109,7 +109,7 @@ def test_first_round_of_a_batch(costs):
     costs(learnt_factor=0.0, round_ns=1e4)
     plain = looks_of(lambda: plr.pl_rank_exact(*problem, **options))
     assert looks_of(lambda: plr.pl_rank_exact_hvp(*problem, relevance, **options)) >= plain + 2
-    for slower in ({"stop": relevance}, {"noise": "normal"}):
+    for slower in ({"stop_probability": relevance}, {"noise": "normal"}):
         assert looks_of(lambda slower=slower: plr.pl_rank_exact(*problem, **slower, **options)) > plain
 
 
