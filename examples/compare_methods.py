@@ -25,7 +25,7 @@ from plrank_fast.training.sources import Splits, with_columns
 from plrank_fast.training.trainer import TrainingRun
 
 CUTOFF = 10
-SAMPLES = {"pl_rank_cmc": 1}  # rankings per query and gradient of the sampled methods, 100 for the others
+SAMPLES = {"cmc": 1}  # rankings per query and gradient of the sampled methods, 100 for the others
 
 
 def some_queries(data: RankingData, queries: np.ndarray, name: str) -> RankingData:

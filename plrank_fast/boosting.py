@@ -35,7 +35,7 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import curvature as _curvature
 from plrank_fast._core.runtime.arguments import same_numbers
 from plrank_fast._methods.cost_model import nanoseconds
-from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, SHORT_NAMES, resolve_method
+from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, resolve_method
 from plrank_fast._shared.openmp import threads_of
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
@@ -51,7 +51,7 @@ def __dir__() -> list[str]:
 Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
 
 ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
-WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian), *SHORT_NAMES)
+WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian))
 DEFAULT_CUTOFF = 10
 AFFORDABLE = 200.0  # nanoseconds of a gradient per document; a round of trees takes 200 to 600
 SMALLEST_SHRINKAGE, LARGEST_SHRINKAGE = 1e-20, 1e20  # libraries keep gradients in float32
@@ -348,7 +348,7 @@ class BoostingObjective(Workers):
         elif self.method == "auto":
             cost = nanoseconds(EXACT, np.diff(offsets).astype(np.float64), n_ranks).sum()
             cost, documents = self._added(np.array([cost, relevance.size]))
-            method = EXACT if cost <= AFFORDABLE * documents or not self._has_sums else "pl_rank_cmc"
+            method = EXACT if cost <= AFFORDABLE * documents or not self._has_sums else "cmc"
         first_query = 0 if method == EXACT else self._first_query(offsets.size - 1)
         metric = metric.times(np.repeat(factor * weights, np.diff(offsets)))
         return _DataSet(np.array(given), offsets, weights, weighted, method, first_query, metric)

@@ -158,7 +158,7 @@ def disparity_gradient(
     *,
     offsets: ArrayLike | None = None,
     kind: validation.Disparity = "squared",
-    method: validation.Method = "pl_rank_exact",
+    method: validation.Method = "exact",
     n_samples: int = 100,
     rng: RandomState = None,
     n_threads: int | None = None,
@@ -180,7 +180,7 @@ def disparity_gradient(
     kind : {"squared", "absolute"}
         Mean over pairs of the square, or of the absolute value, of E_i m_j - E_j m_i.
     method : str
-        Gradient estimator, by any name that ``value_and_gradient`` takes. "pl_rank_exact" uses exact exposures. The
+        Gradient estimator, by any name that ``value_and_gradient`` takes. "exact" uses exact exposures. The
         others estimate the exposures from rankings of their own, so that the gradient of the "squared" disparity is
         unbiased. The value of a sampled disparity is biased upwards.
     n_samples : int

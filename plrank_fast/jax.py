@@ -101,11 +101,11 @@ def expected_metric_loss(
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     method : str
-        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
-        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
-        "pl_rank_cmc" if the cost model finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
+        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
+        finds that far cheaper.
     n_samples : int, optional
-        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+        Rankings per query of sampled methods; by default 1 for "cmc" and 100 for the others.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     key : key of ``jax.random``, int, or array of int
@@ -144,7 +144,7 @@ def expected_metric_loss(
     data = {"labels": labels, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     data |= {"key": _words(key), "first_query": _first_query(first_query)}
     validation.given(labels, "labels", "")
-    if method in ("exact", EXACT):  # an array costs the callback as much as the gradient of a short list
+    if method == EXACT:  # an array costs the callback as much as the gradient of a short list
         del data["key"], data["first_query"]
     arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
     check_shapes(scores.shape, **arrays)

@@ -109,7 +109,7 @@ def check_metric(
     name: MetricName = validation.choice(metric, "metric", MetricName)
     validation.goes_with(rank_weights, "rank_weights", name in WITH_GAINS, "metric='ndcg' or 'dcg'")
     validation.goes_with(max_label, "max_label", name == "err", "metric='err'")
-    exact = name in SUMS_OVER_RANKS or method in (AUTO, "exact", EXACT)
+    exact = name in SUMS_OVER_RANKS or method in (AUTO, EXACT)
     validation.require(exact, f"method must be 'exact' or 'auto' with metric={name!r}, got {method!r}")
     validation.require(not hessian or name != "ap", "curvature must be 'gradient' with metric='ap', got 'hessian'")
     return name

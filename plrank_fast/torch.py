@@ -323,11 +323,11 @@ def expected_metric_loss(
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     method : str
-        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
-        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
-        "pl_rank_cmc" if the cost model finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
+        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
+        finds that far cheaper.
     n_samples : int, optional
-        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+        Rankings per query of sampled methods; by default 1 for "cmc" and 100 for the others.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     generator : torch.Generator or int, optional
@@ -368,7 +368,7 @@ def expected_metric_loss(
         # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.
         apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
         return apply(scores, *tensors, generator, *options)[0]
-    return _loss(scores, *tensors, None if method in ("exact", EXACT) else _seed(generator), *options)[0]
+    return _loss(scores, *tensors, None if method == EXACT else _seed(generator), *options)[0]
 
 
 def _refuse_forward_mode_twice() -> None:
@@ -450,9 +450,9 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
         method and have no second derivatives.
     method : str
-        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
-        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
-        "pl_rank_cmc" if the cost model finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
+        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
+        finds that far cheaper.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}
@@ -465,7 +465,7 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     n_samples : int, optional
-        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+        Rankings per query of sampled methods; by default 1 for "cmc" and 100 for the others.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     n_threads : int, optional

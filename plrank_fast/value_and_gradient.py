@@ -44,16 +44,16 @@ def value_and_gradient(
         The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
         a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : str
-        "pl_rank_exact" (or "exact"), "pl_rank_cmc" (or "cmc"), "pl_rank_3", "pl_rank_2", "pl_rank_1",
-        "stochastic_rank", "policy_gradient" or "placement_policy_gradient". "auto" is the exact one, or one sample of
-        "pl_rank_cmc" if the cost model finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
+        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
+        finds that far cheaper.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     n_samples : int, optional
-        Rankings per query of sampled methods; by default 1 for "pl_rank_cmc" and 100 for the others.
+        Rankings per query of sampled methods; by default 1 for "cmc" and 100 for the others.
     rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the function
-        called ``method``.
+        Source of the random numbers of sampled methods. With the same ``rng`` the gradient has the bits of the method's
+        function.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -81,18 +81,18 @@ def value_and_gradient(
     (array([0.5]), array([ 0.25, -0.25]))
     """
     plain = type(method) is str and type(first_query) is int and n_samples is rng is None
-    if not (plain and method in ("exact", EXACT) and first_query == 0):
+    if not (plain and method == EXACT and first_query == 0):
         offsets = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
         cutoff = validation.weights_of_ranks(rank_weights, offsets).shape[1]
         resolved = resolve_method(method, offsets, cutoff)
-        method = "pl_rank_exact" if stop_probability is not None and method == AUTO else resolved
+        method = "exact" if stop_probability is not None and method == AUTO else resolved
         validation.goes_with(stop_probability, "stop_probability", method == EXACT, f"method={EXACT!r}")
         validation.relative_tolerance(rtol)
         if n_samples is not None:
             n_samples = validation.count(n_samples, "n_samples", 1)
         rng = validation.check_random_state(rng)
         validation.count(first_query, "first_query", 0)
-    if method in ("exact", EXACT):
+    if method == EXACT:
         return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True,
             stop=stop_probability,

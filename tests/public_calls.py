@@ -85,7 +85,7 @@ CASES = {
     plr.expected_average_precision: [{}, {"cutoff": None, "gradient": True}],
     plr.value_and_gradient: [
         {"method": "exact"}, {"stop_probability": chances_to_stop},
-        {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "pl_rank_cmc"},
+        {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "cmc"},
     ],
     plr.rank_probabilities: [{}],
     plr.exposure: [{}],

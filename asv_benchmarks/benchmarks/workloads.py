@@ -27,4 +27,4 @@ def batch(lengths, spread=1.0, seed=0):
 def call(method, scores, relevance, rank_weights, offsets, n_samples):
     """Run an estimator on one thread."""
     options = {"n_samples": n_samples, "rng": 0} if ESTIMATORS[method].n_samples else {}
-    return getattr(plr, method)(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options)
+    return ESTIMATORS[method].function(scores, relevance, rank_weights, offsets=offsets, n_threads=1, **options)

@@ -26,7 +26,7 @@ LOOKS = 9  # evaluations on the test data: untrained, then at times that grow by
 DOCS_PER_SECOND = 12_000  # training data for each second of a run, so that epochs fit into it
 LEAST_QUERIES = 16
 DISPARITY_METHODS = (
-    *(Method("pl_rank_exact", 0), Method("pl_rank_cmc", 1)),
+    *(Method("exact", 0), Method("cmc", 1)),
     *(Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
 )
 SETTINGS_METHODS = (Method("pl_rank_3", 100), Method("pl_rank_3", 1000), *BEYOND)

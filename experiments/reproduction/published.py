@@ -31,7 +31,7 @@ MINUTES: dict[tuple[str, str, int], tuple[float, ...]] = {
 }
 
 PUBLISHED = tuple(Method(name, n) for name in ("stochastic_rank", "pl_rank_2", "pl_rank_3") for n in SAMPLES)
-BEYOND = (Method("pl_rank_cmc", 1), Method("pl_rank_exact", 0))
+BEYOND = (Method("cmc", 1), Method("exact", 0))
 ALL = (*PUBLISHED, *BEYOND)
 
 

@@ -12,7 +12,7 @@ from plrank_fast import validation
 from plrank_fast._adapters.layouts import layout_of
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.runtime import arguments as _arguments
-from plrank_fast._methods.registry import AUTO, EXACT, SHORT_NAMES, resolve_method
+from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
@@ -45,7 +45,7 @@ def loss_options(metric: str, max_label: float | None, rank_weights: Any = None,
 
 def check_second_derivatives(method: str, metric: str) -> None:
     """Refuse methods and metrics without second derivatives; "auto" is judged when it is resolved."""
-    has_them = SHORT_NAMES.get(method, method) in (AUTO, EXACT)
+    has_them = method in (AUTO, EXACT)
     validation.require(has_them, f"second derivatives need method='exact', got {method!r}", RuntimeError)
     has_them = metric in SUMS_OVER_RANKS
     validation.require(has_them, f"second derivatives need a sum over ranks, got metric={metric!r}", RuntimeError)

@@ -15,7 +15,7 @@ from plrank_fast.validation import FloatArray, IntArray
 LENGTHS = (8, 24, 120, 316, 1000, 10_000)
 CUTOFFS = (1, 5, 10, 25, 50, 100)
 NANOSECONDS = {
-    "pl_rank_exact": (
+    "exact": (
         (428, 688, 855, 853, 852, 854),
         (171, 197, 309, 598, 596, 598),
         (80, 92, 120, 304, 544, 917),
@@ -23,7 +23,7 @@ NANOSECONDS = {
         (37, 40, 43, 56, 111, 342),
         (27, 27, 27, 28, 26, 28),
     ),
-    "pl_rank_cmc": (
+    "cmc": (
         (87, 97, 102, 103, 103, 103),
         (43, 47, 54, 77, 77, 78),
         (16, 18, 20, 29, 62, 119),
@@ -63,9 +63,9 @@ def choose_method(offsets: IntArray, cutoff: int) -> str:
 
 def _choose(lengths: IntArray, cutoff: int) -> str:
     lengths, counts = np.unique(lengths, return_counts=True)  # in a batch, lengths repeat
-    methods = "pl_rank_exact", "pl_rank_cmc"
+    methods = "exact", "cmc"
     exact, sampled = ((counts * nanoseconds(method, lengths, cutoff)).sum() for method in methods)
-    return "pl_rank_exact" if exact <= WORTH_OF_EXACTNESS * sampled else "pl_rank_cmc"
+    return "exact" if exact <= WORTH_OF_EXACTNESS * sampled else "cmc"
 
 
 @lru_cache(maxsize=4096)

@@ -28,21 +28,20 @@ class Method:
 
     @classmethod
     def of(cls, name: str) -> Method:
-        """Find the public function of this name."""
-        function = FUNCTIONS[name]
+        """Find the public function of this name, or of this name after "pl_rank_"."""
+        function = FUNCTIONS.get(f"pl_rank_{name}") or FUNCTIONS[name]
         parameters = inspect.signature(function).parameters
         n_samples = parameters.get("n_samples")
         return cls(function, n_samples.default if n_samples else 0, "hessian" in parameters)
 
 
-AUTO, EXACT = "auto", "pl_rank_exact"
+AUTO, EXACT = "auto", "exact"
 METHODS: tuple[str, ...] = get_args(validation.Method)
-SHORT_NAMES = {"exact": EXACT, "cmc": "pl_rank_cmc"}
-ESTIMATORS = {name: Method.of(name) for name in METHODS if name not in (AUTO, *SHORT_NAMES)}
+ESTIMATORS = {name: Method.of(name) for name in METHODS if name != AUTO}
 
 
 def resolve_method(method: str, offsets: IntArray, cutoff: int) -> validation.Method:
     """Return the name of the estimator ``method``; the cost model chooses "auto" for a batch with these offsets."""
     validation.choice(method, "method", validation.Method)
-    name: Any = choose_method(offsets, cutoff) if method == AUTO else SHORT_NAMES.get(method, method)
+    name: Any = choose_method(offsets, cutoff) if method == AUTO else method
     return name

@@ -25,8 +25,8 @@ from plrank_fast.validation import FloatArray, IntArray
 CUTOFFS, SAMPLES = (5, 10, 25, 50, 100), (100, 1000)  # as in the papers
 # Titles in tables and legends, and colours that the colour-blind can tell apart; other estimators have their names.
 LOOKS = {
-    "pl_rank_exact": ("exact", "#111111"),
-    "pl_rank_cmc": ("conditional MC", "#009E73"),
+    "exact": ("exact", "#111111"),
+    "cmc": ("conditional MC", "#009E73"),
     "pl_rank_3": ("PL-Rank-3", "#0072B2"),
     "pl_rank_2": ("PL-Rank-2", "#E69F00"),
     "pl_rank_1": ("PL-Rank-1", "#56B4E9"),
@@ -125,7 +125,9 @@ class Method:
                 noisy = scores + rng.gumbel(size=(self.n_samples, scores.size))
                 return reference.stochastic_rank(scores, relevance, weights, noisy, reference.gumbel_density)
             rankings = reference.sample_rankings(scores, self.n_samples, weights.size, rng)
-            result: FloatArray = getattr(reference, self.estimator)(scores, relevance, weights, rankings)
+            result: FloatArray = getattr(reference, ESTIMATORS[self.estimator].function.__name__)(
+                scores, relevance, weights, rankings
+            )
             return result
 
         return call

@@ -25,7 +25,7 @@ from plrank_fast.commands.options import add_list, some_path
 from plrank_fast.data import PROFILES
 from plrank_fast.validation import count, real
 
-METHODS = ("pl_rank_3", "pl_rank_cmc", "pl_rank_exact")
+METHODS = ("pl_rank_3", "cmc", "exact")
 LAYOUT = "{n_fmt}/{total_fmt} cells |{bar}| {elapsed}<{remaining}{postfix}"
 IN_NUMPY = "NumPy PL-Rank-3"
 

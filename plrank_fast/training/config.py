@@ -56,7 +56,7 @@ class TrainingConfig:
     preset : str
         Values of the settings that are not given, "default" or "sigir22".
     method : str
-        Gradient estimator or loss; "auto" is "pl_rank_exact", or one sample of "pl_rank_cmc" where that is far cheaper.
+        Gradient estimator or loss; "auto" is "exact", or one sample of "cmc" where that is far cheaper.
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, and chooses the best epoch: NDCG or DCG of gains, precision, the
         reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of

@@ -1,5 +1,6 @@
 """The command ``bench``: every cell is measured with what its row says, the picture and the figures are written."""
 
+import functools
 import re
 from dataclasses import replace
 
@@ -17,9 +18,10 @@ def test_table_figures_and_picture(tmp_path, capsys, monkeypatch):
     """Mutants: the method's name not used for the call; N of the row not passed on; seconds not scaled to the epoch."""
     pytest.importorskip("matplotlib")
     calls = set()
-    for name in ("pl_rank_3", "pl_rank_exact"):
+    for name in ("pl_rank_3", "exact"):
         original = ESTIMATORS[name].function
 
+        @functools.wraps(original)
         def spy(scores, relevance, rank_weights, name=name, original=original, **options):
             calls.add((name, rank_weights.size, options.get("n_samples"), options["n_threads"]))
             return original(scores, relevance, rank_weights, **options)
@@ -27,14 +29,14 @@ def test_table_figures_and_picture(tmp_path, capsys, monkeypatch):
         monkeypatch.setitem(ESTIMATORS, name, replace(ESTIMATORS[name], function=spy))
     picture = tmp_path / "cost.png"
     status = main([
-        *("bench", "--shapes", "yahoo", "--methods", "pl_rank_3", "pl_rank_exact", "--cutoffs", "2", "7"),
+        *("bench", "--shapes", "yahoo", "--methods", "pl_rank_3", "exact", "--cutoffs", "2", "7"),
         *("--samples", "3", "20", "--queries", "4", "--seconds", "0"),
         *("--picture", str(picture)),
     ])  # fmt: skip
     assert status == 0
     assert calls == {
         *(("pl_rank_3", cutoff, n_samples, 1) for cutoff in (2, 7) for n_samples in (3, 20)),
-        *(("pl_rank_exact", cutoff, None, 1) for cutoff in (2, 7)),
+        *(("exact", cutoff, None, 1) for cutoff in (2, 7)),
     }
     printed = capsys.readouterr().out
     assert "yahoo, seconds per epoch" in printed

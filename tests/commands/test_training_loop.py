@@ -291,14 +291,14 @@ def test_training_reads_from_the_cache(tmp_path):
 def test_auto_takes_what_the_cost_model_chooses(new_run, monkeypatch):
     """One sample where sampling is chosen. Mutants: "auto" handed on as a name; the cutoff ignored; of documents that
     are scored by chunks, the last chunk lost."""
-    assert resolve_method("auto", np.arange(0, 101, 20), 10) == "pl_rank_exact"
-    assert resolve_method("auto", np.arange(0, 3001, 300), 100) == "pl_rank_cmc"
+    assert resolve_method("auto", np.arange(0, 101, 20), 10) == "exact"
+    assert resolve_method("auto", np.arange(0, 3001, 300), 100) == "cmc"
     assert resolve_method("pl_rank_1", np.arange(0, 3001, 300), 100) == "pl_rank_1"
     assert TrainingConfig(method="auto").samples_in_step(100, 0, 50) == 1
     monkeypatch.setattr("plrank_fast.training.network.DOCS_PER_CHUNK", 7)
     run = new_run(method="auto")
     run.train()
-    assert run.loss.method == "pl_rank_exact"
+    assert run.loss.method == "exact"
 
 
 @pytest.mark.parametrize("objective", ["dataset", "query"])
@@ -609,7 +609,7 @@ def test_losses_are_descended(splits, method):
 @pytest.mark.parametrize(
     ("profile", "settings"),
     [
-        ("yahoo", {"method": "pl_rank_cmc", "samples": 20}),
+        ("yahoo", {"method": "cmc", "samples": 20}),
         ("mslr", {"optimizer": "sgd", "learning_rate": 0.05}),
     ],
     ids=["sampled", "sgd"],

@@ -63,6 +63,6 @@ def test_cost_of_an_epoch_is_time_of_the_processor(monkeypatch):
     monkeypatch.setattr(module.RULER.Method, "call", lambda *arguments: lambda: None)
     monkeypatch.setattr(time, "process_time", lambda: 0.001 * next(processor))
     cost = module.EpochCost()
-    cost.setup("pl_rank_exact", 5, 100, "yahoo")
-    seconds = cost.track_seconds_per_epoch("pl_rank_exact", 5, 100, "yahoo")
+    cost.setup("exact", 5, 100, "yahoo")
+    seconds = cost.track_seconds_per_epoch("exact", 5, 100, "yahoo")
     assert seconds == pytest.approx(0.001 * cost.workload.per_epoch)

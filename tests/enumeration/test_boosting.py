@@ -89,12 +89,9 @@ def test_query_weights_of_each_call():
 
 @pytest.mark.parametrize("method", registry.METHODS)
 def test_names_of_methods(method):
-    """Every estimator by each name, with its options. Mutants: a table of its own; no ``n_samples``, ``rtol``."""
+    """Every estimator by its name, with its options. Mutants: a table of its own; no ``n_samples``, ``rtol``."""
     gradient, _ = BoostingObjective(method=method, cutoff=2, n_samples=500).derivatives(SCORES, LABELS, OFFSETS)
     assert np.corrcoef(gradient, derivatives()[0])[0, 1] > 0.95
-    full_name = {"exact": "pl_rank_exact", "cmc": "pl_rank_cmc"}.get(method, method)
-    again, _ = BoostingObjective(method=full_name, cutoff=2, n_samples=500).derivatives(SCORES, LABELS, OFFSETS)
-    np.testing.assert_array_equal(gradient, again)
     other, _ = BoostingObjective(method=method, cutoff=2, n_samples=499, rtol=0.1).derivatives(SCORES, LABELS, OFFSETS)
     assert (gradient != other).any()
 
@@ -228,7 +225,7 @@ def test_nothing_to_learn(labels, curvature):
     ("options", "error", "message"),
     [
         ({"cutoff": 10, "rank_weights": [1.0]}, ValueError, "only one of cutoff and rank_weights"),
-        ({"method": "pl_rank_4"}, ValueError, "method must be one of 'auto', 'pl_rank_exact', 'pl_rank_cmc'"),
+        ({"method": "pl_rank_4"}, ValueError, "method must be one of 'auto', 'exact', 'cmc'"),
         ({"method": "pl_rank_2", "curvature": "hessian"}, ValueError, "method with curvature='hessian' must be one of"),
     ],
 )

@@ -22,7 +22,7 @@ def test_who_stops_nowhere_changes_no_bit():
 
 def test_value_and_gradient():
     *problem, stop = with_stop("any", 6, 4)
-    for method in ("exact", "pl_rank_exact", "auto"):
+    for method in ("exact", "auto"):
         values, gradient = plr.value_and_gradient(*problem, stop_probability=stop, method=method, rtol=1e-8)
         np.testing.assert_allclose(
             values, plr.expected_metric(*problem, stop_probability=stop, rtol=1e-8), rtol=0, atol=1e-7
@@ -32,8 +32,8 @@ def test_value_and_gradient():
 
 def test_methods_that_do_not_take_it():
     *problem, stop = with_stop("any", 4, 3)
-    for method in ("pl_rank_3", "pl_rank_cmc"):
-        with pytest.raises(ValueError, match="stop_probability only goes with method='pl_rank_exact', got an array"):
+    for method in ("pl_rank_3", "cmc"):
+        with pytest.raises(ValueError, match="stop_probability only goes with method='exact', got an array"):
             plr.value_and_gradient(*problem, stop_probability=stop, method=method)
     with pytest.raises(ValueError, match="stop_probability only goes with method='exact', got an array"):
         plr.expected_metric(*problem, stop_probability=stop, method="sample")

@@ -202,7 +202,7 @@ def test_xgboost_on_two_workers(client, problem, partitions, options):
 
 
 @pytest.mark.filterwarnings("ignore:Parameter n_jobs will be ignored:UserWarning")
-@pytest.mark.parametrize(("method", "chosen"), [("auto", "pl_rank_exact"), ("cmc", "pl_rank_cmc")])
+@pytest.mark.parametrize(("method", "chosen"), [("auto", "exact"), ("cmc", "cmc")])
 def test_lightgbm_workers_choose_alike(client, partitions, method, chosen, monkeypatch):
     """One worker has short lists, the other long ones. Mutants: the choice by a worker's own lists; streams from 0."""
     lightgbm = pytest.importorskip("lightgbm")

@@ -31,8 +31,8 @@ ROOT = Path(__file__).resolve().parents[2]
 N_RANKS = 2
 LENGTHS = (5, 3, 40, 0, 2, 7, 4, 1, 9, 6, 30, 3, 8, 2, 5)  # in batches of seven: the last has one query for two ranks
 METHODS = [  # exact, sampled, a loss with ties at random, one without, and the objective that has streams of its own
-    *(("pl_rank_exact", "dataset"), ("pl_rank_3", "dataset"), ("list_mle", "dataset"), ("lambda_rank", "query")),
-    ("pl_rank_cmc", "disparity"),
+    *(("exact", "dataset"), ("pl_rank_3", "dataset"), ("list_mle", "dataset"), ("lambda_rank", "query")),
+    ("cmc", "disparity"),
 ]
 DEATH = (4, 1)  # epoch and batch in which a rank is killed
 TRAIN = ["train", "--profile", "yahoo", "--queries", "40", "--features", "6", "--batch-queries", "16"]
@@ -126,7 +126,7 @@ def test_one_rank_writes_and_a_dead_one_ends_the_run(launched):
     """Mutant: every rank prints."""
     folder, done = launched
     assert done.returncode != 0
-    assert done.stdout.count("method: pl_rank_exact") == 1, done.stdout
+    assert done.stdout.count("method: exact") == 1, done.stdout
     assert "(rank 0 of 2): error: " in done.stderr
     assert "another rank" in done.stderr
     assert f"to go on from the last checkpoint: python -m plrank_fast train --resume {folder}" in done.stderr
