@@ -31,7 +31,7 @@ from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_NOT_FINITE, PLR_TOO_LARGE, found_in,
+    PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_NOT_FINITE, PLR_TOO_LARGE, are_finite,
     gain_of_grade, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
@@ -108,8 +108,8 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
 cdef void finish_query(const Call *call, LossQuery *query) noexcept nogil:
     if call.loss.finish != NULL and query.n_rows > 0:
         call.loss.finish(query)
-    if call.found != NULL:
-        plr_add_flags(call.found, found_in(query.value, 1) | found_in(query.gradient, query.n_items))
+    if call.found != NULL and not (are_finite(query.value, 1) and are_finite(query.gradient, query.n_items)):
+        plr_add_flags(call.found, PLR_NOT_FINITE)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from plrank_fast._core.runtime.queries cimport Queries
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.threads cimport Workspaces
 
 cdef enum:
     LARGEST_PLAIN_COUNT = 1 << 30
@@ -30,7 +31,7 @@ cdef class CheckedBatch:
     cdef int found_in_scores         # flags of ``magnitudes.h``
     cdef int found_in_relevance
     cdef int n_threads               # threads of passes over all items
-    cdef double *_copies             # by ``read_plain``
+    cdef Workspaces _copies          # by ``read_plain``
     cdef tuple _arrays               # by ``validation``
     cdef object _result
     cdef double *_values             # values of the result

@@ -17,7 +17,6 @@ import numpy as np
 
 from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport floor, isinf
-from libc.stdlib cimport free, malloc
 from libc.string cimport memcmp, memcpy, memset
 
 from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
@@ -28,7 +27,7 @@ from plrank_fast._core.runtime.magnitudes cimport (
 from plrank_fast._core.runtime.queries cimport Queries, all_alike
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_ranges
-from plrank_fast._core.runtime.threads cimport resolve_threads
+from plrank_fast._core.runtime.threads cimport Workspaces, resolve_threads
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
@@ -247,9 +246,6 @@ cdef void copy_results(void *results_, intp_t start, intp_t stop) noexcept nogil
 cdef class CheckedBatch:
     """The arrays of a call, copied and checked: nobody can change them while a kernel runs without the GIL."""
 
-    def __dealloc__(self):
-        free(self._copies)
-
     cdef bint read_plain(
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads
     ) except -1:
@@ -283,10 +279,8 @@ cdef class CheckedBatch:
             if n_offsets < 2:
                 return False
         # the four arrays one after another, in words of 64 bits
-        copies = self._copies = <double *>malloc((n_items + n_relevance + n_ranks + n_offsets) * sizeof(double))
-        if copies == NULL:
-            n_bytes = (n_items + n_relevance + n_ranks + n_offsets) * sizeof(double)
-            raise MemoryError(f"could not allocate {n_bytes} bytes for copies of the arguments")
+        self._copies = Workspaces(1, (n_items + n_relevance + n_ranks + n_offsets) * sizeof(double))
+        copies = <double *>self._copies.of_thread(0)
         starts = <int64_t *>(copies + n_items + n_relevance + n_ranks)
         starts[0] = 0
         starts[1] = n_items

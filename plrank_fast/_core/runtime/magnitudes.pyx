@@ -13,6 +13,7 @@ cdef extern from "runtime/magnitudes.h" nogil:
     int PLR_TOO_SMALL, PLR_LARGE_ENOUGH
     ctypedef struct magnitudes_kernels:
         int (*found_in)(const double *values, size_t n) noexcept nogil
+        int (*are_finite)(const double *values, size_t n) noexcept nogil
         int (*found_while_copying[4])(double *to, const void *values, size_t n) noexcept nogil
     const magnitudes_kernels *magnitudes_kernels_at(int level)
 
@@ -67,7 +68,7 @@ cdef bint each_within(int found) noexcept nogil:
 
 
 cdef bint are_finite(const double *values, size_t n) noexcept nogil:
-    return not kernels.found_in(values, n) & PLR_NOT_FINITE
+    return kernels.are_finite(values, n)
 
 
 cdef bint any_negative(const double *values, size_t n) noexcept nogil:

@@ -9,14 +9,17 @@
 
 _Static_assert(PLR_LIMIT_EXPONENT == 200, "LARGEST and SMALLEST are 2 to that power");
 
-/* Return the flags for n values, of which those of a magnitude from `infinite` on count as not finite. Most follow from
- * the extremes, which take one instruction each where a flag of every value would take three. */
-PLR_INLINE int found_below(const double *values, size_t n, double infinite)
+/* Return the flags for n values, of which those of a magnitude from `infinite` on count as not finite, and copy them
+ * unless `to` is NULL. Most flags follow from the extremes, which take one instruction each where a flag of every value
+ * would take three. */
+PLR_INLINE int found_below(const double *values, size_t n, double infinite, double *to)
 {
     vec_f64 least = vec_all(INFINITY), most = -least, smallest = least, not_finite = {0};
     vec_i64 fractions = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
         const vec_f64 x = vec_load_some(values + i, n - i, values[0]), size = vec_abs(x);
+        if (to)
+            vec_store_some(to + i, x, n - i);
         least = vec_min_f64(x, least);
         most = vec_max_f64(x, most);
         smallest = vec_min_f64(vec_select(size > 0.0, size, vec_all(INFINITY)), smallest);
@@ -37,10 +40,25 @@ PLR_INLINE int found_below(const double *values, size_t n, double infinite)
 
 static int found_in(const double *values, size_t n)
 {
-    return found_below(values, n, INFINITY);
+    return found_below(values, n, INFINITY, NULL);
 }
 
-#define BLOCK 1024 /* values that stay in the cache between the copy and the check of it */
+static int are_finite(const double *values, size_t n)
+{
+    vec_f64 not_finite = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        const vec_f64 x = vec_load_some(values + i, n - i, 0.0);
+        not_finite += x - x;
+    }
+    return vec_sum(not_finite) == 0;
+}
+
+static int copy_doubles(double *restrict to, const void *restrict values, size_t n)
+{
+    return found_below(values, n, INFINITY, to);
+}
+
+#define BLOCK 1024 /* values that stay in the cache between the conversion and the check of it */
 
 #define COPY_FROM(type, name, infinite)                                          \
     static int name(double *restrict to, const void *restrict values_, size_t n) \
@@ -51,14 +69,14 @@ static int found_in(const double *values, size_t n)
             const size_t end = n - begin < BLOCK ? n : begin + BLOCK;            \
             for (size_t i = begin; i < end; i++)                                 \
                 to[i] = (double)values[i];                                       \
-            found |= found_below(to + begin, end - begin, infinite);             \
+            found |= found_below(to + begin, end - begin, infinite, NULL);       \
         }                                                                        \
         return found;                                                            \
     }
 
-COPY_FROM(double, copy_doubles, INFINITY)
 COPY_FROM(float, copy_floats, INFINITY)
 COPY_FROM(int32_t, copy_ints, INFINITY)
 COPY_FROM(int64_t, copy_longs, 0x1p53)
 
-const magnitudes_kernels ISA(magnitudes_kernels) = {found_in, {copy_doubles, copy_floats, copy_ints, copy_longs}};
+const magnitudes_kernels ISA(magnitudes_kernels) = {found_in, are_finite,
+                                                  {copy_doubles, copy_floats, copy_ints, copy_longs}};

@@ -28,6 +28,8 @@ typedef struct {
      * not 0; one of at least 2^-200; a value below 0; one above 1; one that is not a whole number from 0 to 6, or to
      * 200. */
     int (*found_in)(const double *values, size_t n);
+    /* Return whether no value is NaN or infinite, in a third of the time. */
+    int (*are_finite)(const double *values, size_t n);
     /* Copy values of each kind to doubles and return the flags of found_in; the two arrays do not overlap. Integers
      * from 2^53 on, which a double may not represent, count as not finite. */
     int (*found_while_copying[PLR_KINDS])(double *to, const void *values, size_t n);

@@ -67,22 +67,37 @@ PLR_INLINE void vec_store(double *to, vec_f64 v)
     memcpy(to, &v, sizeof v);
 }
 
-/* Load the first count lanes (at most all) from memory and set the others to `fill`. */
+/* Load the first count lanes (at most all) from memory and set the others to `fill`. The generic code waits for a store
+ * of some bytes before it can load them as a register, which takes as long as six whole registers. */
 PLR_INLINE vec_f64 vec_load_some(const double *from, size_t count, double fill)
 {
     vec_f64 v = vec_all(fill);
     if (count >= PLR_LANES)
         return vec_load(from);
+#if defined(PLR_ISA_AVX512)
+    return (vec_f64)_mm512_mask_loadu_pd((__m512d)v, (__mmask8)((1u << count) - 1), from);
+#elif defined(PLR_ISA_AVX2)
+    const vec_i64 held = (vec_i64){0, 1, 2, 3} < (int64_t)count;
+    return (vec_f64)_mm256_blendv_pd((__m256d)v, _mm256_maskload_pd(from, (__m256i)held), (__m256d)held);
+#else
     memcpy(&v, from, count * sizeof(double));
     return v;
+#endif
 }
 
 PLR_INLINE void vec_store_some(double *to, vec_f64 v, size_t count)
 {
-    if (count >= PLR_LANES)
+    if (count >= PLR_LANES) {
         vec_store(to, v);
-    else
-        memcpy(to, &v, count * sizeof(double));
+        return;
+    }
+#if defined(PLR_ISA_AVX512)
+    _mm512_mask_storeu_pd(to, (__mmask8)((1u << count) - 1), (__m512d)v);
+#elif defined(PLR_ISA_AVX2)
+    _mm256_maskstore_pd(to, (__m256i)((vec_i64){0, 1, 2, 3} < (int64_t)count), (__m256d)v);
+#else
+    memcpy(to, &v, count * sizeof(double));
+#endif
 }
 
 PLR_INLINE vec_u64 vec_load_u64(const uint64_t *from)
