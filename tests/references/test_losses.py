@@ -81,14 +81,21 @@ class TestAgainstTheReference:
 
     @pytest.mark.parametrize("size", [1e3, 1e6])
     def test_far_apart(self, size, name):
-        """Scores at +-1e3 and +-1e6: finite, and equal to the reference. Mutants: exp(f) without its maximum taken off;
-        log(1 + exp(x)) as it stands."""  # fmt: skip
+        """Scores at +-1e3 and +-1e6, and all far below 0: finite, and equal to the reference. Mutants: exp(f) without its
+        maximum taken off, or with that of 0 and the scores; log(1 + exp(x)) as it stands."""
         rng = np.random.default_rng(0)
         scores = rng.choice([-size, 0.0, size], size=12) + rng.normal(size=12)
         labels = rng.choice([0.0, 1.0, 3.0], size=12)
-        for got, best in zip(LOSSES[name][0](scores, labels), LOSSES[name][1](scores, labels), strict=True):
-            assert np.isfinite(got).all()
-            np.testing.assert_allclose(got, best if got.size > 1 else [best], rtol=1e-10, atol=1e-10)
+        for given in scores, scores - 3 * size:
+            for got, best in zip(LOSSES[name][0](given, labels), LOSSES[name][1](given, labels), strict=True):
+                assert np.isfinite(got).all()
+                np.testing.assert_allclose(got, best if got.size > 1 else [best], rtol=1e-10, atol=1e-10)
+
+
+def test_softmax_at_distances_beyond_the_largest_double():
+    """They matter where the label is not 0 only. Mutant: 0 times the distance."""
+    for part in losses.softmax_cross_entropy([1.7e308, 0.0, -1.7e308], [1.0, 0.0, 0.0]):
+        assert (part == 0.0).all()
 
 
 @pytest.mark.parametrize("name", [name for name in LOSSES if not name.startswith("lambda")])

@@ -1,7 +1,5 @@
 """Losses that are likelihoods: pointwise, softmax cross-entropy, ListMLE. O(D), the last one O(D + K log K)."""
 
-from libc.math cimport INFINITY, log
-
 from plrank_fast._core.losses.loss cimport Loss, LossQuery
 from plrank_fast._core.random.stream cimport plr_stream, start_stream
 from plrank_fast._core.ranking.metrics cimport rank_all
@@ -11,7 +9,9 @@ from plrank_fast._core.runtime.simd cimport simd_level
 
 cdef extern from "losses/likelihood_losses.h" nogil:
     ctypedef struct likelihood_kernels:
+        double (*squared)(const double *scores, const double *labels, double *gradient, size_t n) noexcept nogil
         double (*logistic)(const double *scores, const double *labels, double *gradient, size_t n) noexcept nogil
+        double (*softmax)(const double *scores, const double *labels, double *gradient, size_t n) noexcept nogil
         double (*exponentials)(const double *x, double shift, double *out, size_t n) noexcept nogil
         double (*sum_of_logarithms)(const double *x, size_t n) noexcept nogil
     const likelihood_kernels *likelihood_kernels_at(int level)
@@ -27,12 +27,7 @@ cdef const likelihood_kernels *kernels = likelihood_kernels_at(simd_level())
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void squared_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    cdef intp_t d
-    cdef double error
-    for d in range(query.n_items):
-        error = query.scores[d] - query.labels[d]
-        query.value[0] += error * error
-        query.gradient[d] = 2.0 * error
+    query.value[0] = kernels.squared(query.scores, query.labels, query.gradient, query.n_items)
 
 cdef Loss pointwise_squared = Loss(NULL, NULL, squared_rows, NULL, 2.0, 0.0, 0.0, False)
 
@@ -48,21 +43,8 @@ cdef Loss pointwise_logistic = Loss(NULL, NULL, logistic_rows, NULL, 6.0, 0.0, 0
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
-    """Add the sum of p_d (log sum exp f - f_d), with p the labels over their sum; nothing if all labels are 0."""
-    cdef intp_t d
-    cdef double shift = -INFINITY, total, log_total, mass = 0.0, share
-    for d in range(query.n_items):
-        mass += query.labels[d]
-        shift = max(shift, query.scores[d])
-    if mass == 0.0 or query.n_items == 1:
-        return
-    total = kernels.exponentials(query.scores, shift, query.gradient, query.n_items)
-    log_total = log(total)
-    for d in range(query.n_items):
-        share = query.labels[d] / mass
-        if share > 0.0:
-            query.value[0] += share * ((shift - query.scores[d]) + log_total)
-        query.gradient[d] = query.gradient[d] / total - share
+    if query.n_items > 1:
+        query.value[0] = kernels.softmax(query.scores, query.labels, query.gradient, query.n_items)
 
 cdef Loss softmax_cross_entropy = Loss(NULL, NULL, softmax_rows, NULL, 5.0, 0.0, 0.0, False)
 
