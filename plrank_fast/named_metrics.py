@@ -135,7 +135,6 @@ def labelled_metric(
     n_threads: int | None = 1,
 ) -> LabelledMetric:
     """Return a metric of labels, which are an argument called ``name``; cutoff None stands for all ranks."""
-    n_ranks = validation.ranks_that_count(cutoff, validation.longest_list(offsets))
     stop = None
     if metric in WITH_GAINS:
         relevance = gain(labels)
@@ -145,6 +144,7 @@ def labelled_metric(
         else:
             theta = dcg_weights_of_lists(cutoff, offsets)
         return LabelledMetric(metric, relevance, theta, stop, cutoff)
+    n_ranks = validation.ranks_that_count(cutoff, validation.longest_list(offsets))
     if metric == "err":
         relevance, divisor = satisfaction(labels, max_label, name, n_threads)
         relevance /= divisor

@@ -39,7 +39,7 @@ def dcg_weights(cutoff: int) -> FloatArray:
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     """Return the rank weights of DCG at a cutoff (None: all ranks), at most as many as the longest list has ranks."""
-    return dcg_weights(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
+    return discounts(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
 
 
 def precision_weights(cutoff: int) -> FloatArray:

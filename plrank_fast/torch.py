@@ -7,6 +7,7 @@ the incoming one. Tensors of a CUDA device are copied through pinned host memory
 from __future__ import annotations
 
 import contextlib
+import functools
 import itertools
 import math
 from collections.abc import Iterator
@@ -112,23 +113,39 @@ OPTIONS = (
 )  # fmt: skip
 
 
+def _options(values: tuple[Any, ...], rank_weights: Any) -> dict[str, Any]:
+    """Return options by their names, checked; most steps of training have those of the step before."""
+    if rank_weights is None:
+        try:
+            return _known_options(*values)
+        except TypeError:  # one cannot be hashed, or is refused
+            pass
+    return loss_options(rank_weights=rank_weights, **dict(zip(OPTIONS, values, strict=True)))
+
+
+@functools.lru_cache(maxsize=64, typed=True)
+def _known_options(*values: Any) -> dict[str, Any]:
+    validation.require(not any(isinstance(value, torch.Tensor) for value in values), "tensors may change", TypeError)
+    return loss_options(**dict(zip(OPTIONS, values, strict=True)))
+
+
 def _evaluate(*inputs: Any, direction: Any = None) -> tuple[Any, Any]:
     """Compute the loss, of each query or reduced, and the gradient of its sum by the scores.
 
     It has the inputs of the operator ``expected_metric_loss``. With a direction, the exact method computes the
     derivative of the gradient along it in place of the gradient.
     """
-    scores, dtype = inputs[0], _dtype_of_gradient(inputs[0])
+    scores, _, offsets, mask, _, rank_weights, seed = inputs[:7]
     # A GPU may still compute the scores: what needs no values is done before they are awaited.
     (direction, *arrays), wait = reading(direction, *inputs[:6])
-    options = loss_options(rank_weights=inputs[5], **dict(zip(OPTIONS, inputs[7:], strict=True)))
+    options, shape = _options(inputs[7:], rank_weights), tuple(scores.shape)
     of_queries = options["reduction"] == "none"
-    warn_if_one_list(tuple(scores.shape), *inputs[2:4])
-    shape = (count_queries(tuple(scores.shape), *inputs[2:4]),) if of_queries else ()
-    (gradient, loss), send = results(scores, (tuple(scores.shape), shape), (dtype, scores.dtype))
+    warn_if_one_list(shape, offsets, mask)
+    of_loss = (count_queries(shape, offsets, mask),) if of_queries else ()
+    (gradient, loss), send = results(scores, (shape, of_loss), (_dtype_of_gradient(scores), scores.dtype))
     with contextlib.nullcontext() if device_copies.is_cuda(scores) else threads_of("torch"):
         values, all_alike = expected_loss(
-            *arrays, words=lambda: _seed(inputs[6]).tolist(), direction=direction, gradient=gradient, wait=wait,
+            *arrays, words=lambda: _seed(seed).tolist(), direction=direction, gradient=gradient, wait=wait,
             labels_are_here=not device_copies.is_cuda(inputs[1]), **options,
         )  # fmt: skip
     warn_if_all_alike(all_alike, values.size, arrays[3])
@@ -355,20 +372,29 @@ def expected_metric_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
+    options = metric, cutoff, gain, max_label, normalize, reduction, method, n_samples, rtol, n_threads, first_query
+    return _loss_of(scores, labels, offsets, mask, weight, rank_weights, generator, options)
+
+
+def _loss_of(
+    scores: Any, labels: Any, offsets: Any, mask: Any, weight: Any, rank_weights: Any, generator: Any,
+    options: tuple[Any, ...],
+) -> Any:  # fmt: skip
+    """Compute the loss with ``OPTIONS``, by the operator where the call is traced."""
     _floating(scores, nested=True)
     if scores.is_nested:
         scores, labels, offsets = _flattened(scores, labels, offsets, mask)
         mask = None
     data = {"labels": labels, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
     tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
-    options = metric, cutoff, gain, max_label, normalize, reduction, method, n_samples, rtol, n_threads, first_query
     if _is_plain(scores):
         if _transformed():
             _refuse_forward_mode_twice()
         # Preparing transformations, which most calls do not need, takes a quarter of the time for a short list.
         apply = _Loss.apply if _transformed() else super(torch.autograd.Function, _Loss).apply
         return apply(scores, *tensors, generator, *options)[0]
-    return _loss(scores, *tensors, None if method == EXACT else _seed(generator), *options)[0]
+    seed = None if options[OPTIONS.index("method")] == EXACT else _seed(generator)
+    return _loss(scores, *tensors, seed, *options)[0]
 
 
 def _refuse_forward_mode_twice() -> None:
@@ -395,8 +421,9 @@ def _constant(value: Any, name: str) -> Any:
 
 def _floating(scores: Any, nested: bool = False) -> Any:
     is_tensor = isinstance(scores, torch.Tensor)
-    got = scores.dtype if is_tensor else type(scores).__name__
-    validation.of_type(is_tensor and scores.is_floating_point(), "scores", "a floating point tensor", got)
+    if not (is_tensor and scores.is_floating_point()):
+        got = scores.dtype if is_tensor else type(scores).__name__
+        validation.of_type(False, "scores", "a floating point tensor", got)
     return _dense(scores, "scores", nested)
 
 
@@ -555,12 +582,9 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         Tensor
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
-        return expected_metric_loss(
-            scores, labels, offsets, mask=mask, weight=weight, metric=self.metric, cutoff=self.cutoff,
-            rank_weights=self.rank_weights, gain=self.gain, max_label=self.max_label, normalize=self.normalize,
-            reduction=self.reduction, method=self.method, n_samples=self.n_samples, rtol=self.rtol, generator=generator,
-            n_threads=self.n_threads, first_query=first_query,
-        )  # fmt: skip
+        own = self.__dict__
+        options = (*(own[name] for name in OPTIONS[:-1]), first_query)
+        return _loss_of(scores, labels, offsets, mask, weight, own["rank_weights"], generator, options)
 
     if TYPE_CHECKING:
 

@@ -69,7 +69,7 @@ def pinned(n_bytes: int) -> Any:
 
 def is_cuda(value: Any) -> bool:
     """Return whether a value is a tensor on a CUDA device."""
-    return value is not None and getattr(value, "is_cuda", False)
+    return getattr(value, "is_cuda", False)
 
 
 def stream_of(tensor: Any) -> Any:
@@ -82,8 +82,15 @@ def reading(*values: Any) -> tuple[list[Any], Callable[[], Any]]:
 
     Halves become float32. The arrays are valid until the next call by this thread.
     """
-    remote = [place for place, value in enumerate(values) if is_cuda(value)]
-    arrays = [None if value is None or i in remote else _array(value) for i, value in enumerate(values)]
+    remote: list[int] = []
+    arrays: list[Any] = [None] * len(values)
+    for place, value in enumerate(values):
+        if value is None:
+            continue
+        if is_cuda(value):
+            remote.append(place)
+        else:
+            arrays[place] = _array(value)
     if not remote:
         return arrays, lambda: None
     there = [_wide(values[place]) for place in remote]
@@ -115,7 +122,10 @@ def results(
         held = [np.float64 if dtype == torch.float64 else np.float32 for dtype in dtypes]
         arrays = list(map(np.empty, shapes, held))
         tensors = list(map(torch.from_numpy, arrays))
-        return arrays, lambda: [tensor.to(like.device, dtype) for tensor, dtype in zip(tensors, dtypes, strict=True)]
+        return arrays, lambda: [
+            tensor if like.is_cpu and tensor.dtype is dtype else tensor.to(like.device, dtype)
+            for tensor, dtype in zip(tensors, dtypes, strict=True)
+        ]
     sizes = [math.prod(shape) for shape in shapes]
     common = torch.float64 if torch.float64 in dtypes else torch.float32
     moved = torch.empty(sum(sizes), dtype=common, device=like.device)

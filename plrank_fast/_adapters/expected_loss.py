@@ -97,8 +97,9 @@ def expected_loss(
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
     given_labels = layout.documents(labels, "labels")
+    read_later = with_gains and not labels_are_here
     target = labelled_metric(
-        metric, given_labels if with_gains else read(given_labels), layout.offsets, cutoff=cutoff,
+        metric, given_labels if read_later else read(given_labels), layout.offsets, cutoff=cutoff,
         gain=lambda labels: labels, rank_weights=rank_weights, max_label=max_label,
     )  # fmt: skip
     factors: Any = -1.0  # one for each query's metric, or one for all
@@ -114,9 +115,8 @@ def expected_loss(
         check_second_derivatives(method, metric)
     given_scores = layout.documents(scores, "scores")
     slopes = gradient.reshape(-1) if layout.places is None else np.empty(given_scores.size, gradient.dtype)
-    if not labels_are_here:
+    if read_later:
         wait()
-    if with_gains:
         target = target._replace(relevance=read(given_labels))
     all_alike = scores.size > 0 and _arguments.are_all_alike(target.relevance, layout.offsets)
     wait()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,8 +24,10 @@ class Layout(NamedTuple):
 
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Return the values of the documents, one after another, (n_docs,), without the padding."""
-        array = validation.as_array(values, name)
-        _check_shape(array, name, self.shape, flat=self.places is None)
+        array: Any = values
+        if type(values) is not np.ndarray or values.shape != self.shape:
+            array = validation.as_array(values, name)
+            _check_shape(array, name, self.shape, flat=self.places is None)
         return array.reshape(-1) if self.places is None else array.reshape(-1).take(self.places)
 
 
@@ -40,6 +43,8 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
     >>> layout_of((2, 3), None, [[True, True, False], [True, True, True]]).offsets
     array([0, 2, 5])
     """
+    if offsets is mask is None:
+        return _layout_of_shape(shape)
     validation.shape_of_scores(shape, offsets, mask)
     if mask is not None:
         places = validation.as_array(mask, "mask")
@@ -47,9 +52,15 @@ def layout_of(shape: tuple[int, ...], offsets: ArrayLike | None, mask: ArrayLike
         of_documents = np.flatnonzero(places)
         rows = offsets_of_rows(shape if len(shape) == 2 else (1, *shape))
         return Layout(shape, of_documents.searchsorted(rows), of_documents)
-    if len(shape) == 1 or shape[1] == 1:
-        return Layout(shape, validation.query_offsets(offsets, shape[0], shown=True), None)
-    return Layout(shape, offsets_of_rows(shape), None)
+    return Layout(shape, validation.query_offsets(offsets, shape[0], shown=True), None)
+
+
+@lru_cache(maxsize=64)
+def _layout_of_shape(shape: tuple[int, ...]) -> Layout:
+    """Return the layout of a single query, or of rows without padding."""
+    validation.shape_of_scores(shape, None, None)
+    is_rows = len(shape) == 2 and shape[1] != 1
+    return Layout(shape, offsets_of_rows(shape if is_rows else (1, shape[0])), None)
 
 
 def warn_if_one_list(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:

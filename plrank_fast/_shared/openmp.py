@@ -6,11 +6,9 @@ processors with them. Libraries that are linked to the same runtime as ours have
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import functools
 import sys
-from collections.abc import Iterator
 
 from plrank_fast._core.runtime import teams
 
@@ -32,11 +30,16 @@ def _address(handle: ctypes.CDLL | None) -> int:
     return 0 if parallel is None else ctypes.cast(parallel, ctypes.c_void_p).value or 0
 
 
-@contextlib.contextmanager
-def threads_of(library: str) -> Iterator[None]:
+class threads_of:  # a call of a function to its users; a generator takes a microsecond more
     """Run loops on the threads of a library within the context, if they are OpenMP's."""
-    before = teams.borrow_teams(parallel_of(library))
-    try:
-        yield
-    finally:
-        teams.borrow_teams(before)
+
+    __slots__ = ("before", "library")
+
+    def __init__(self, library: str) -> None:
+        self.library = library
+
+    def __enter__(self) -> None:
+        self.before = teams.borrow_teams(parallel_of(self.library))
+
+    def __exit__(self, *_: object) -> None:
+        teams.borrow_teams(self.before)
