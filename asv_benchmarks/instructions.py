@@ -102,7 +102,7 @@ def workloads():
         "stochastic_rank gumbel": sampled("stochastic_rank", middle, 10, 50),
         "stochastic_rank normal": sampled("stochastic_rank", middle, 10, 50, noise="normal"),
         "policy_gradient": sampled("policy_gradient", middle, 10, 50),
-        "placement_policy_gradient": sampled("placement_policy_gradient", middle, 10, 50),
+        "pl_rank_1 D=120": sampled("pl_rank_1", middle, 10, 50),
         "dcg": metric("dcg"),
         "ndcg": metric("ndcg"),
     }

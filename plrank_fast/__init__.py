@@ -15,7 +15,7 @@ array([0.689, 0.631])
 ``help(plr.pl_rank_exact)`` and so on describe each function. An overview:
 
 - gradients: ``pl_rank_exact``, ``pl_rank_cmc``, ``pl_rank_3``, ``pl_rank_2``, ``pl_rank_1``, ``stochastic_rank``,
-  ``policy_gradient``, ``placement_policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
+  ``policy_gradient``; ``value_and_gradient`` for any of them with the metric's value;
   ``pl_rank_exact_hvp``, products with the Hessian;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
   ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
@@ -74,7 +74,7 @@ from plrank_fast.metrics import (
     success,
 )
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
-from plrank_fast.policy_gradients import placement_policy_gradient, policy_gradient
+from plrank_fast.policy_gradients import policy_gradient
 from plrank_fast.probabilities import (
     expected_average_precision,
     expected_metric,
@@ -131,7 +131,6 @@ __all__ = [
     "pl_rank_cmc",
     "pl_rank_exact",
     "pl_rank_exact_hvp",
-    "placement_policy_gradient",
     "policy_gradient",
     "precision",
     "precision_weights",

@@ -196,6 +196,7 @@ def pl_rank_1(
     relevance: ArrayLike,
     rank_weights: ArrayLike,
     *,
+    baseline: bool = False,
     offsets: ArrayLike | None = None,
     n_samples: int = 100,
     rankings: ArrayLike | None = None,
@@ -205,10 +206,11 @@ def pl_rank_1(
     out: FloatArray | None = None,
     first_query: int = 0,
 ) -> FloatArray:
-    r"""Estimate the gradient of the expected metric with PL-Rank-1.
+    r"""Estimate the gradient of the expected metric with PL-Rank-1, the policy gradient by placement.
 
-    It agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance. Its entries sum to zero for
-    every single ranking.
+    Each placement is credited with the reward from its own rank on, because it does not influence the ranks above. The
+    estimate agrees with ``pl_rank_2`` and ``pl_rank_3`` in expectation only, with more variance. Its entries sum to
+    zero for every single ranking.
 
     Parameters
     ----------
@@ -219,6 +221,8 @@ def pl_rank_1(
     rank_weights : array_like, shape (K,) or (n_queries, K)
         Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
         end of a query do not count.
+    baseline : bool
+        Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     n_samples : int
@@ -249,20 +253,24 @@ def pl_rank_1(
     In the symbols of ``pl_rank_3``, one ranking contributes
 
     .. math:: g_d = R_r - \sum_{k \le r} \frac{w_d}{S_k} R_k
+                  = \sum_k R_k \frac{d \ln \pi(y_k | y_{1 \ldots k - 1})}{df_d}
 
-    The cost after sampling is O(D + N K) per query, below the O(N D K) of its paper: this is
-    ``placement_policy_gradient`` without a baseline. Source: Oosterhuis, "Computationally Efficient Optimization of
-    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
+    With ``baseline``, R_k less its mean over the other rankings takes the place of R_k. The cost after sampling is
+    O(N (D + K)) per query with a baseline, and O(D + N K) without, below the O(N D K) of the paper. Source:
+    Oosterhuis, "Computationally Efficient Optimization of Plackett-Luce Ranking Models for Relevance and Fairness",
+    SIGIR 2021.
 
     Examples
     --------
     >>> import plrank_fast as plr
     >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
+    >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]], baseline=True)
+    array([-0.5,  0.5])
     """
     return _sampled.estimate(
         "pl_rank_1", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        first_query,
+        first_query, baseline=baseline,
     )  # fmt: skip
 
 

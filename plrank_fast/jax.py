@@ -101,9 +101,8 @@ def expected_metric_loss(
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     method : str
-        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
-        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
-        finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank"
+        or "policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model finds that far cheaper.
     n_samples : int, optional
         Rankings per query of sampled methods; by default 1 for "cmc" and 100 for the others.
     rtol : float

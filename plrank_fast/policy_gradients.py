@@ -1,4 +1,4 @@
-"""Policy gradients of the expected metric, as baselines for PL-Rank, and of any reward of whole rankings."""
+"""Policy gradients of whole rankings: of the expected metric, a baseline for PL-Rank, and of any reward."""
 
 from __future__ import annotations
 
@@ -234,80 +234,3 @@ def drawn_blocks(
         given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
         rewards = reward(given_away)  # small ones in one block may be large in the next
         yield rankings, validation.like_rankings(rewards, "reward(rankings)", shape, batch, may_be_small=True)
-
-
-def placement_policy_gradient(
-    scores: ArrayLike,
-    relevance: ArrayLike,
-    rank_weights: ArrayLike,
-    *,
-    baseline: bool = False,
-    offsets: ArrayLike | None = None,
-    n_samples: int = 100,
-    rankings: ArrayLike | None = None,
-    rng: RandomState = None,
-    sampler: validation.Sampler = "auto",
-    n_threads: int | None = None,
-    out: FloatArray | None = None,
-    first_query: int = 0,
-) -> FloatArray:
-    r"""Estimate the gradient of the expected metric by REINFORCE on placements.
-
-    Each placement is credited with the reward from its own rank on, because it does not influence the ranks above.
-    Without a baseline this is ``pl_rank_1``: PL-Rank was derived from this estimator.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values at any distance.
-    relevance : array_like, shape (n_docs,)
-        Gain rho of each document (see ``gains``), of any sign.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
-        end of a query do not count.
-    baseline : bool
-        Whether to subtract from each reward the mean of the other rankings' at that rank, which needs two rankings.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
-        advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
-        Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-    n_threads : int, optional
-        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
-        -2: all but one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result; untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Gradient of the sum over queries of the expected metric: the direction of ascent.
-
-    Notes
-    -----
-    With :math:`R_{ik} = \sum_{x \ge k} \theta_x \rho_{y_{ix}}` and b_ik the baseline or 0,
-
-    .. math:: g = \frac{1}{N} \sum_i \sum_k (R_{ik} - b_{ik}) \frac{d \ln \pi(y_{ik} | y_{i, 1 \ldots k - 1})}{df}
-
-    The cost after sampling is O(N (D + K)). Source: Oosterhuis, "Computationally Efficient Optimization of
-    Plackett-Luce Ranking Models for Relevance and Fairness", SIGIR 2021.
-
-    Examples
-    --------
-    >>> import plrank_fast as plr
-    >>> plr.placement_policy_gradient([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]], baseline=True)
-    array([-0.5,  0.5])
-    """
-    return _sampled.estimate(
-        "placement_policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
-        rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
-    )  # fmt: skip

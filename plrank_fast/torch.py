@@ -340,9 +340,8 @@ def expected_metric_loss(
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     method : str
-        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
-        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
-        finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank"
+        or "policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model finds that far cheaper.
     n_samples : int, optional
         Rankings per query of sampled methods; by default 1 for "cmc" and 100 for the others.
     rtol : float
@@ -477,9 +476,8 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
         method and have no second derivatives.
     method : str
-        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
-        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
-        finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank"
+        or "policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model finds that far cheaper.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
         Other weights of ranks for "ndcg" and "dcg", in place of ``cutoff``.
     gain : {"exponential", "linear"}

@@ -44,9 +44,8 @@ def value_and_gradient(
         The probability, from 0 to 1, that a reader who reaches a document stops there; None means 0. The metric is then
         a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : str
-        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank",
-        "policy_gradient" or "placement_policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model
-        finds that far cheaper.
+        "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank"
+        or "policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model finds that far cheaper.
     rtol : float
         Relative tolerance of the exact method, from 1e-10 to below 1 (see ``pl_rank_exact`` for the bounds).
     n_samples : int, optional

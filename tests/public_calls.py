@@ -58,6 +58,7 @@ SAMPLERS = ("introselect", "network", "alias", "threshold", "guide")
 # Options by function. A function among the options computes the argument from those that all calls have.
 CASES = {
     **{each.function: [DRAWN, GIVEN] for each in ESTIMATORS.values() if each.n_samples},
+    plr.pl_rank_1: [DRAWN, GIVEN, {**DRAWN, "baseline": True}, {**GIVEN, "baseline": True}],
     plr.pl_rank_3: [
         DRAWN, GIVEN, {**DRAWN, "hessian": True}, {**GIVEN, "hessian": True}, {**DRAWN, "sampler": "introselect"},
     ],
@@ -71,7 +72,6 @@ CASES = {
         {**DRAWN, "relevance": None, "rank_weights": None, "baseline": True,
          "reward": lambda values: lambda rankings: (rankings % 3 == 0).sum(axis=-1) ** 2},
     ],
-    plr.placement_policy_gradient: [DRAWN, {**DRAWN, "baseline": True}, {**GIVEN, "baseline": True}],
     plr.stochastic_rank: [DRAWN, {**DRAWN, "noise": "normal", "sigma": 0.5}],
     plr.pl_rank_exact: [
         {}, {"hessian": True}, {"noise": "normal"}, {"sigma": 0.05}, {"sigma": 1e-3, "hessian": True},

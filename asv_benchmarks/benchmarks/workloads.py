@@ -12,7 +12,7 @@ from plrank_fast.data import PROFILES
 
 # The ruler of this tree measures every commit that asv builds, also those that have another one or none.
 RULER = SimpleNamespace(**runpy.run_path(str(Path(__file__).parents[2] / "plrank_fast/benchmarks/epoch_cost.py")))
-SLOW = ("pl_rank_1", "pl_rank_2", "policy_gradient", "placement_policy_gradient", "stochastic_rank")  # in long lists
+SLOW = ("pl_rank_1", "pl_rank_2", "policy_gradient", "stochastic_rank")  # in long lists
 
 
 def batch(lengths, spread=1.0, seed=0):

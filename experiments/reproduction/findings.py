@@ -140,7 +140,7 @@ def _disparity(measured: dict[tuple[str, int, Method, str], Curves]) -> Iterator
     """Compare the remaining disparity, in logarithms, since sets differ in its size."""
     logs = {key: Curves(row.seconds, np.log(row.values)) for key, row in measured.items()}
     cutoffs = [key[1] for key in measured]
-    for other in (Method("policy_gradient", 100), Method("placement_policy_gradient", 100)):
+    for other in (Method("policy_gradient", 100), Method("pl_rank_1", 100)):
         statement = f"{FEW.title} leaves less disparity than {other.title} in the same time"
         meaning = "logarithm of the ratio of the remaining disparities"
         yield from judged(statement, meaning, _difference(logs, cutoffs, other, FEW), 0.0)

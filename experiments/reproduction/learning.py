@@ -27,7 +27,7 @@ DOCS_PER_SECOND = 12_000  # training data for each second of a run, so that epoc
 LEAST_QUERIES = 16
 DISPARITY_METHODS = (
     *(Method("exact", 0), Method("cmc", 1)),
-    *(Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient", "placement_policy_gradient")),
+    *(Method(name, 100) for name in ("pl_rank_3", "pl_rank_1", "policy_gradient")),
 )
 SETTINGS_METHODS = (Method("pl_rank_3", 100), Method("pl_rank_3", 1000), *BEYOND)
 CUTOFF = 10  # parts with a single cutoff have it

@@ -32,7 +32,6 @@ LOOKS = {
     "pl_rank_1": ("PL-Rank-1", "#56B4E9"),
     "stochastic_rank": ("StochasticRank", "#D55E00"),
     "policy_gradient": ("policy gradient", "#CC79A7"),
-    "placement_policy_gradient": ("placement PG", "#8C6BB1"),
 }
 DRAWN = 20_000  # lengths, of which a few quantiles are used
 

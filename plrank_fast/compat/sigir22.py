@@ -110,7 +110,7 @@ PL_rank_1: _Gradient = _published("PL_rank_1", plrank_fast.pl_rank_1)
 PL_rank_2: _Gradient = _published("PL_rank_2", plrank_fast.pl_rank_2)
 PL_rank_3: _Gradient = _published("PL_rank_3", plrank_fast.pl_rank_3)
 policy_gradient: _Gradient = _published("policy_gradient", plrank_fast.policy_gradient)
-placement_policy_gradient: _Gradient = _published("placement_policy_gradient", plrank_fast.placement_policy_gradient)
+placement_policy_gradient: _Gradient = _published("placement_policy_gradient", plrank_fast.pl_rank_1)
 gumbel_stochasticrank: _Gradient = _published("gumbel_stochasticrank", plrank_fast.stochastic_rank, noise="gumbel")
 normal_stochasticrank: _Gradient = _published("normal_stochasticrank", plrank_fast.stochastic_rank, noise="normal")
 

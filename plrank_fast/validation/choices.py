@@ -6,7 +6,6 @@ from typing import Literal
 
 Method = Literal[
     "auto", "exact", "cmc", "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank", "policy_gradient",
-    "placement_policy_gradient",
 ]  # fmt: skip
 LossName = Literal[
     "pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic", "lambda_rank", "lambda_loss", "approx_ndcg",

@@ -7,7 +7,6 @@ An attack takes a problem and returns that ratio for each output that it looks a
 from __future__ import annotations
 
 import dataclasses
-import itertools
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -205,8 +204,8 @@ def of_rankings(problem: Problem, rankings: np.ndarray) -> Ratios:
     for variant, estimator in enumerate((plr.pl_rank_1, plr.pl_rank_2, plr.pl_rank_3), start=1):
         best = ranking_reference.pl_rank(variant, scores, *plain, rankings)
         found.append((f"pl_rank_{variant}", estimator(scores, relevance, rank_weights, **options), best))
-    for to_go, baseline in itertools.product((False, True), repeat=2):
-        name = "placement_policy_gradient" if to_go else "policy_gradient"
+    for to_go, baseline in ((False, False), (False, True), (True, True)):
+        name = "pl_rank_1" if to_go else "policy_gradient"
         best = ranking_reference.policy_gradient(scores, *plain, rankings, to_go=to_go, baseline=baseline)
         got = getattr(plr, name)(scores, relevance, rank_weights, baseline=baseline, **options)
         found.append((name + " with baseline" * baseline, got, best))

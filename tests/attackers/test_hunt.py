@@ -60,7 +60,7 @@ class TestHunt:
             ("long given", "pl_rank_3", 1 + 1e-11),
             ("long", "pl_rank_exact", 1 + 1e-2),
             ("long", "expected_metric", 1 + 1e-2),
-            ("given", "placement_policy_gradient", 1 + 1e-10),
+            ("given", "pl_rank_1", 1 + 1e-10),
             ("given", "ranking_log_prob_vjp", 1 + 1e-10),
             ("conditional", "pl_rank_cmc", 1 + 1e-10),
             *(("losses", f"losses.{name}", 1 + 1e-10) for name in plr.losses.__all__ if name != "exposure_matching"),

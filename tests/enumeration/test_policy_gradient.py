@@ -10,7 +10,7 @@ import ranking_reference
 from plrank_fast import reference
 from problems import signed
 
-ESTIMATORS = {"policy": plr.policy_gradient, "placement": plr.placement_policy_gradient}
+ESTIMATORS = {"policy": plr.policy_gradient, "placement": plr.pl_rank_1}
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

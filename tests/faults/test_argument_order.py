@@ -153,7 +153,7 @@ def test_a_list_is_no_batch(name):
 
 
 LEARNING = (
-    "pl_rank_", "stochastic_rank", "policy_grad", "placement", "value_and", "pairwise", "lambda_", "approx", "soft",
+    "pl_rank_", "stochastic_rank", "policy_grad", "value_and", "pairwise", "lambda_", "approx", "soft",
     "expected_average_precision cutoff gradient",
 )  # fmt: skip
 OF_LEARNING = [name for name in BATCHES if name.startswith(LEARNING) and "reward" not in name and "hvp" not in name]

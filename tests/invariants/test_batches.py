@@ -125,7 +125,7 @@ def test_one_thread_means_all_parts_of_a_call(name, costs):
 
 
 @pytest.mark.parametrize(
-    "name", [name for name in BATCHES if name.startswith(("pl_rank", "policy", "placement", "stochastic", "sample"))]
+    "name", [name for name in BATCHES if name.startswith(("pl_rank", "policy", "stochastic", "sample"))]
 )
 def test_one_long_query(name, on_team, costs):
     """A query that outlasts a round is cut into blocks, which a team shares: the same bits as by one thread.

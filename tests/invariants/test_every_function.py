@@ -12,7 +12,7 @@ SCORES = np.round(RNG.normal(size=N_DOCS) * 2.0**20) / 2.0**20  # so that 64 is 
 RELEVANCE = 2.0 * RNG.normal(size=N_DOCS)
 WEIGHTS = RNG.normal(size=7)
 LABELS = RNG.permutation(N_DOCS) / (N_DOCS - 1.0)  # no ties, which are broken by position
-GRADIENTS = [name for name in BATCHES if name.startswith(("pl_rank", "policy", "placement", "stochastic"))]
+GRADIENTS = [name for name in BATCHES if name.startswith(("pl_rank", "policy", "stochastic"))]
 GRADIENTS = [name for name in GRADIENTS if "reward" not in name]  # those are given
 OUT = [name for name, call in BATCHES.items() if "out" in call.parameters]
 

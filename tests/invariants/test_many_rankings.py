@@ -23,7 +23,7 @@ def mean_log_prob_gradient(n_docs, rankings):
 
 ESTIMATORS = {
     **{name: of_metric(getattr(plr, name)) for name in ("pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc")},
-    **{name: of_metric(getattr(plr, name), cutoff=None) for name in ("policy_gradient", "placement_policy_gradient")},
+    "policy_gradient": of_metric(plr.policy_gradient, cutoff=None),
     "pl_rank_3 hessian": of_metric(plr.pl_rank_3, hessian=True),
     "pl_rank_cmc hessian": of_metric(plr.pl_rank_cmc, hessian=True),
     "expected_metric": of_metric(plr.expected_metric, method="sample"),

@@ -75,7 +75,6 @@ cdef dict ESTIMATORS = {
     "pl_rank_cmc": <uintptr_t>conditional_estimator,
     "pl_rank_cmc with hessian": <uintptr_t>conditional_estimator,
     "policy_gradient": <uintptr_t>policy_gradient_estimator,
-    "placement_policy_gradient": <uintptr_t>placement_estimator,
     "stochastic_rank": <uintptr_t>stochastic_rank_estimator,
 }
 
