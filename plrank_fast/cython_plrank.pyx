@@ -10,12 +10,12 @@ from libc.stdint cimport INT32_MAX, int32_t, int64_t, uint64_t, uintptr_t
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, Noise, estimate_of
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of
 from plrank_fast._core.gradients.exact cimport exact_workspace, find_rank_probabilities, solve
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
 from plrank_fast._core.gradients.sampled cimport estimate_query, query_workspace
-from plrank_fast._core.gradients.stochastic_rank cimport PLR_GUMBEL, PLR_NORMAL, stochastic_rank_estimator
+from plrank_fast._core.gradients.stochastic_rank cimport stochastic_rank_estimator
 from plrank_fast._core.losses.bucket_order cimport bucket_order_rows, lay_out_buckets
 from plrank_fast._core.losses.loss cimport LossQuery
 from plrank_fast._core.random.stream cimport block_size
@@ -27,6 +27,7 @@ from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_LARGEST_COUNT, PLR_LIMIT_EXPONENT, PLR_SMALLEST_TOLERANCE, are_finite, are_within_limits,
 )
+from plrank_fast._core.sampling.noise cimport PLR_GUMBEL, PLR_NORMAL, Noise
 from plrank_fast._core.sampling.samplers cimport Draw, draw_query, sampler_workspace
 
 cdef extern from "plrank.h":
@@ -295,7 +296,7 @@ cdef int64_t plrank_sample_rankings_workspace(int64_t n_items, int64_t cutoff, i
     cutoff = min(cutoff, n_items)
     if n_samples > PLR_LARGEST_COUNT // cutoff:
         return PLRANK_BAD_N_SAMPLES
-    return with_alignment(weights_workspace(n_items) + sampler_workspace(n_items, cutoff))
+    return with_alignment(weights_workspace(n_items) + sampler_workspace(n_items, cutoff, False))
 
 
 cdef int32_t plrank_sample_rankings(
@@ -314,7 +315,7 @@ cdef int32_t plrank_sample_rankings(
     if status != PLRANK_OK:
         return status
     if needed > 0:
-        draw = Draw(sampler, min(cutoff, n_items), n_samples, &content.key[0], content.query, content.block)
+        draw = Draw(sampler, min(cutoff, n_items), n_samples, &content.key[0], content.query, content.block, NULL)
         draw_query(&draw, scores, n_items, aligned_memory(workspace), rankings)
     advance(stream, &content, n_items, n_samples)
     return PLRANK_OK
@@ -399,7 +400,7 @@ cdef int32_t estimate_gradient(
     if n_items > 1 and cutoff > 0:
         query = estimate_of(
             scores, relevance, n_items, rank_weights, cutoff,
-            Draw(sampler, 0, n_samples, &content.key[0], content.query, content.block), gradient, hessian)
+            Draw(sampler, 0, n_samples, &content.key[0], content.query, content.block, NULL), gradient, hessian)
         query.given, query.length, query.noise = rankings, length, noise
         estimate_query(estimator, &query, aligned_memory(workspace))
     else:

@@ -16,7 +16,7 @@ Each module imports only modules listed above it::
                                               magnitudes  arguments  compensated
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
-    _core/sampling      samplers              introselect  samplers
+    _core/sampling      samplers              noise  introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
                                               policy_gradient  exposure  stochastic_rank  sampled  exact
                                               curvature

@@ -45,7 +45,8 @@ TESTS = {
         "pl_rank policy_gradient introselect conditional rewards many_rankings every_function batches plain_arguments",
     "_core/sampling/samplers":
         "samplers_exact sampling threshold_sampler simd_levels introselect every_function batches plain_arguments",
-    "_core/sampling/introselect": "sampling selection every_function batches",
+    "_core/sampling/introselect": "sampling selection stochastic_rank every_function batches",
+    "_core/sampling/noise": "stochastic_rank every_function batches",
     "_core/runtime/arguments": "plain_arguments every_function batches",
     "_core/random/key": "plain_arguments",
     "_core/random/selection": "selection sampling",

@@ -2,9 +2,8 @@
 
 ``begin`` prepares the state, ``accumulate`` adds rankings to the gradient or the state, as often as there are more, and
 ``hand_out`` adds the sums in the state to the gradient. An estimator that must see all rankings first, for a baseline,
-has a fourth, ``observe``. ``sampled`` lays the state out, draws the rankings in portions,
-keeps sums over very many of them accurate, and takes the mean. One that also needs the noise by which rankings come
-about draws its samples itself, by ``accumulate_block`` in place of ``accumulate``.
+has a fourth, ``observe``. ``sampled`` lays the state out, draws the rankings in portions, keeps sums over very many of
+them accurate, and takes the mean. With noisy scores the rows that it draws have the arrivals behind the ranking.
 """
 
 from libc.string cimport memset
@@ -14,29 +13,24 @@ from plrank_fast._core.runtime.compensated cimport Sum
 from plrank_fast._core.runtime.layout cimport layout_function
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.threads cimport cancellation, is_cancelled
+from plrank_fast._core.sampling.noise cimport Noise, NoisyScores
 from plrank_fast._core.sampling.samplers cimport Draw
-
-
-cdef struct Noise:
-    # the noise on the scores, of an estimator that draws it
-    int kind
-    double inverse_sigma
-    const double *given          # (n_samples, n_items) of a single query, or NULL
 
 
 cdef struct Estimate:
     # the query
     intp_t n_items
     intp_t cutoff                # ranks that count: min(number of rank weights, n_items)
-    const double *scores
+    const double *scores         # or the levels of ``noisy``
     const double *relevance
     const double *rank_weights
+    const Noise *noise           # on the scores, or NULL
+    NoisyScores noisy
     Weights weights              # of the items
     # rankings of the query
-    Draw draw                    # its number of samples also counts given rankings
+    Draw draw                    # its number of samples also counts given rankings; the driver sets its cutoff
     const int32_t *given         # (n_samples, length) rankings, or NULL: they are drawn
-    intp_t length
-    const Noise *noise
+    intp_t length                # of a row
     const double *rewards        # (n_samples,) of given rankings, replacing relevance and rank weights; or NULL
     cancellation stop            # checked within a ranking by estimators that take O(D K) for one
     # outputs: sums, until the driver takes their mean
@@ -59,7 +53,6 @@ ctypedef void (*accumulate_step)(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 # the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE)
 ctypedef void (*group_step)(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil
-ctypedef void (*block_step)(Estimate *estimate, intp_t block) noexcept nogil
 
 cdef struct Estimator:
     layout_function lay_out      # lays out the state; or NULL
@@ -67,11 +60,11 @@ cdef struct Estimator:
     accumulate_step observe      # all rankings, before any is accumulated, and means are over N - 1; or NULL
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
-    block_step accumulate_block  # draws the samples of a block itself; or NULL
     estimate_step hand_out       # leaves the state's sums at zero; NULL: all sums are in the gradient
     bint adds_up                 # the result is the sum over the rankings, not their mean
     bint one_per_query           # the estimate is one number, not one per item
     bint needs_relevance
+    bint needs_noise             # K + 1 ranks are drawn, with their arrivals
     intp_t fewest_items          # queries need so many: 2 for gradients, as rounding must not give one to a single item
     double ns_per_item           # rough cost per sample and item, per sample and rank, and per sample, item and rank
     double ns_per_rank
@@ -91,7 +84,6 @@ cdef inline Estimate estimate_of(
     estimate.relevance = relevance
     estimate.rank_weights = rank_weights
     estimate.draw = draw
-    estimate.draw.cutoff = estimate.cutoff
     estimate.gradient = gradient
     estimate.hessian = hessian
     estimate.n_threads = 1

@@ -1,8 +1,8 @@
-"""Sampled estimates over a batch: query by query, draw a block of rankings and pass it to an estimator.
+"""Sampled estimates over a batch: query by query, draw rankings and pass them to an estimator.
 
-A block is drawn and accumulated before the next one, so memory is O(D + K) per thread for any number of samples. Plain
-sums over more than some ten thousand rankings would round by more than 1e-12 of their terms. So every few thousand
-rankings the sums of an estimator are added to totals, with compensated summation.
+Rankings are accumulated before the next ones are drawn, so memory is O(D + K) per thread for any number of samples.
+Plain sums over more than some ten thousand rankings would round by more than 1e-12 of their terms. So every few
+thousand rankings the sums of an estimator are added to totals, with compensated summation.
 """
 
 import numpy as np
@@ -11,7 +11,7 @@ from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, Noise, estimate_of, ns_per_sample
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, ns_per_sample
 from plrank_fast._core.gradients.exposure cimport exposure_estimator
 from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank cimport metric_estimator, pl_rank_2_estimator, pl_rank_3_estimator
@@ -19,10 +19,10 @@ from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
 from plrank_fast._core.gradients.policy_gradient cimport (
     log_prob_estimator, placement_estimator, policy_gradient_estimator, subtract_baseline,
 )
-from plrank_fast._core.gradients.stochastic_rank cimport NOISES, stochastic_rank_estimator
+from plrank_fast._core.gradients.stochastic_rank cimport stochastic_rank_estimator
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
-from plrank_fast._core.ranking.weights cimport weigh, weigh_by_team, weights_workspace
+from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
 from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
     CheckedBatch,
@@ -36,14 +36,15 @@ from plrank_fast._core.runtime.arguments cimport (
     validation,
     zeros,
 )
-from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch, run_tasks
+from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_in_team, share_ranges
-from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, cancellation_of, raise_if_stopped, signal_came
+from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
+from plrank_fast._core.sampling.noise cimport NOISES, Noise, noise_workspace, prepare_noise
 from plrank_fast._core.sampling.samplers cimport (
     GROUP_SIZE,
     NS_PER_ITEM,
@@ -57,6 +58,7 @@ from plrank_fast._core.sampling.samplers cimport (
     group_bytes,
     number_of_blocks,
     prepare_sampler,
+    row_length,
     sampler_workspace,
     samples_in_block,
     start_block,
@@ -85,17 +87,28 @@ cdef double NS_PER_RANK_READ = 100.0  # for a ranking so long that no cache hold
 # Per query
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline size_t block_bytes(intp_t cutoff) noexcept nogil:
-    return aligned(BLOCK * <size_t>cutoff * sizeof(int32_t))
+cdef inline intp_t ranks_drawn(const Estimator *estimator, intp_t cutoff) noexcept nogil:
+    return cutoff + 1 if estimator.needs_noise else cutoff
+
+
+cdef size_t rows_bytes(const Estimator *estimator, intp_t cutoff) noexcept nogil:
+    """Return the bytes of the rows, or of the columns, that are used at once."""
+    return aligned(
+        GROUP_SIZE * row_length(ranks_drawn(estimator, cutoff), estimator.needs_noise) * sizeof(int32_t))
+
+
+cdef size_t state_bytes(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return the bytes that ``begin_estimate`` takes."""
+    return (
+        (noise_workspace(n_items) if estimator.needs_noise else 0) + weights_workspace(n_items)
+        + bytes_of(estimator.lay_out, n_items, cutoff))
 
 
 cdef size_t query_workspace(const Estimator *estimator, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the bytes for one query: a block of drawn rankings or a group of given ones, and all states."""
-    if estimator.accumulate_block != NULL:
-        return bytes_of(estimator.lay_out, n_items, cutoff)
+    """Return the bytes for one query."""
     return (
-        block_bytes(cutoff) + totals_bytes(n_items) + weights_workspace(n_items)
-        + bytes_of(estimator.lay_out, n_items, cutoff) + sampler_workspace(n_items, cutoff))
+        rows_bytes(estimator, cutoff) + totals_bytes(n_items) + state_bytes(estimator, n_items, cutoff)
+        + sampler_workspace(n_items, ranks_drawn(estimator, cutoff), estimator.needs_noise))
 
 
 cdef inline intp_t rankings_per_total(intp_t n_items) noexcept nogil:
@@ -151,9 +164,18 @@ cdef void clear(void *sums, intp_t start, intp_t stop) noexcept nogil:
 
 
 cdef char *begin_estimate(const Estimator *estimator, Estimate *estimate, char *workspace) noexcept nogil:
-    """Begin with no rankings; return the first unused byte after the estimator's state."""
-    cdef Layout layout = layout_at(workspace)
+    """Weigh the items and begin with no rankings; return the first unused byte of ``workspace``."""
+    cdef Layout layout
     cdef intp_t n = results_per_query(estimator, estimate.n_items)
+    if estimator.needs_noise:
+        workspace = prepare_noise(&estimate.noisy, estimate.noise, estimate.scores, estimate.n_items, workspace)
+        estimate.scores = estimate.noisy.levels
+        estimate.draw.noisy = &estimate.noisy
+    estimate.draw.cutoff = min(ranks_drawn(estimator, estimate.cutoff), estimate.n_items)
+    if estimate.given == NULL:
+        estimate.length = row_length(estimate.draw.cutoff, estimator.needs_noise)
+    layout = layout_at(
+        weigh(&estimate.weights, estimate.scores, estimate.n_items, workspace, estimate.n_threads))
     estimate.in_groups = False
     estimate.in_totals = False
     estimate.until_moved = rankings_per_total(estimate.n_items)
@@ -197,53 +219,57 @@ cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
 
 
 cdef void accumulate_some(
-    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride
+    const Estimator *estimator, Estimate *estimate, const int32_t *rows, intp_t n_rankings
 ) noexcept nogil:
     """Pass rows to the step of this pass, at most as many as are left until sums are moved."""
     if estimate.observing:
-        estimator.observe(estimate, rankings, n_rankings, stride)
+        estimator.observe(estimate, rows, n_rankings, estimate.length)
         return
-    estimator.accumulate(estimate, rankings, n_rankings, stride)
+    estimator.accumulate(estimate, rows, n_rankings, estimate.length)
     note_used(estimator, estimate, n_rankings)
 
 
+cdef void accumulate_columns(
+    const Estimator *estimator, Estimate *estimate, const int32_t *columns, intp_t n_lanes
+) noexcept nogil:
+    estimator.accumulate_group(estimate, columns, n_lanes)
+    note_used(estimator, estimate, n_lanes)
+
+
 cdef void accumulate_rows(
-    const Estimator *estimator, Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride,
-    int32_t *columns
+    const Estimator *estimator, Estimate *estimate, const int32_t *rows, intp_t n_rankings, int32_t *columns
 ) noexcept nogil:
     """Accumulate rankings in rows, from the start of a block or of a group of one."""
     cdef intp_t first = 0, n_rows, n_lanes, i, k, group = min(<intp_t>GROUP_SIZE, block_size(estimate.n_items))
     while not estimate.in_groups and first < n_rankings:
         n_rows = min(n_rankings - first, estimate.until_moved)
-        accumulate_some(estimator, estimate, rankings + first * stride, n_rows, stride)
+        accumulate_some(estimator, estimate, rows + first * estimate.length, n_rows)
         first += n_rows
     while first < n_rankings:
         n_lanes = min(group, n_rankings - first)
         for i in range(n_lanes):
             for k in range(estimate.cutoff):
-                columns[k * GROUP_SIZE + i] = rankings[(first + i) * stride + k]
-        estimator.accumulate_group(estimate, columns, n_lanes)
-        note_used(estimator, estimate, n_lanes)
+                columns[k * GROUP_SIZE + i] = rows[(first + i) * estimate.length + k]
+        accumulate_columns(estimator, estimate, columns, n_lanes)
         first += n_lanes
 
 
 cdef void draw_and_accumulate(
     const Estimator *estimator, Estimate *estimate, Sampler *sampler, int32_t *rows
 ) noexcept nogil:
-    """Draw the rankings of one query and accumulate them, block by block."""
-    cdef intp_t block, n_rankings, first, n_lanes, cutoff = estimate.cutoff
+    """Draw the rankings of one query and accumulate them, sixteen at a time."""
+    cdef intp_t block, n_rankings, first, n_lanes
     for block in range(number_of_blocks(&estimate.draw, estimate.n_items)):
         n_rankings = samples_in_block(&estimate.draw, estimate.n_items, block)
         start_block(sampler, &estimate.draw, block)
-        if not estimate.in_groups:
-            draw_rows(sampler, n_rankings, rows, cutoff)
-            accumulate_some(estimator, estimate, rows, n_rankings, cutoff)
-            continue
         first = 0
         while first < n_rankings:
             n_lanes = min(<intp_t>GROUP_SIZE, n_rankings - first)
-            estimator.accumulate_group(estimate, draw_group(sampler, n_lanes), n_lanes)
-            note_used(estimator, estimate, n_lanes)
+            if estimate.in_groups:
+                accumulate_columns(estimator, estimate, draw_group(sampler, n_lanes), n_lanes)
+            else:
+                draw_rows(sampler, n_lanes, rows, estimate.length)
+                accumulate_some(estimator, estimate, rows, n_lanes)
             first += n_lanes
 
 
@@ -251,19 +277,10 @@ cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *w
     """Compute the estimate of one query from given rankings, or from samples drawn for it."""
     cdef Sampler sampler
     cdef int32_t *rows = <int32_t *>workspace
-    cdef intp_t block
     cdef int passed
-    if estimator.accumulate_block != NULL:
-        begin_estimate(estimator, estimate, workspace)
-        for block in range(number_of_blocks(&estimate.draw, estimate.n_items)):
-            estimator.accumulate_block(estimate, block)
-        finish(estimator, estimate)
-        return
-    workspace += block_bytes(estimate.cutoff)
+    workspace += rows_bytes(estimator, estimate.cutoff)
     estimate.totals = <Sum *>workspace
-    workspace += totals_bytes(estimate.n_items)
-    workspace = weigh(&estimate.weights, estimate.scores, estimate.n_items, workspace)
-    workspace = begin_estimate(estimator, estimate, workspace)
+    workspace = begin_estimate(estimator, estimate, workspace + totals_bytes(estimate.n_items))
     if estimate.given == NULL:
         prepare_sampler(&sampler, &estimate.draw, &estimate.weights, NULL, workspace)
     for passed in range(passes_of(estimator)):
@@ -271,7 +288,7 @@ cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *w
         if estimate.given == NULL:
             draw_and_accumulate(estimator, estimate, &sampler, rows)
         else:
-            accumulate_rows(estimator, estimate, estimate.given, estimate.draw.n_samples, estimate.length, rows)
+            accumulate_rows(estimator, estimate, estimate.given, estimate.draw.n_samples, rows)
     finish(estimator, estimate)
 
 
@@ -299,7 +316,7 @@ cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
         call.out + (q if call.estimator.one_per_query else query.first),
         call.hessian + query.first if call.hessian != NULL else NULL)
     estimate.noise = &call.noise
-    estimate.length = call.length
+    estimate.length = call.length  # of drawn rows: as ``begin_estimate`` sets it
     if call.given != NULL:
         estimate.given = call.given + q * call.draw.n_samples * call.length
     if call.rewards != NULL:
@@ -322,8 +339,8 @@ cdef struct LongQuery:
     Estimate estimate
     int32_t *columns
     char *workspace
-    const int32_t *rankings      # the next ones
-    intp_t n_rankings, stride
+    const int32_t *rows          # the next ones
+    intp_t n_rankings
 
 
 cdef void begin_in_team(void *query_) noexcept nogil:
@@ -333,8 +350,7 @@ cdef void begin_in_team(void *query_) noexcept nogil:
 
 cdef void accumulate_in_team(void *query_) noexcept nogil:
     cdef LongQuery *query = <LongQuery *>query_
-    accumulate_rows(
-        query.estimator, &query.estimate, query.rankings, query.n_rankings, query.stride, query.columns)
+    accumulate_rows(query.estimator, &query.estimate, query.rows, query.n_rankings, query.columns)
 
 
 cdef void finish_in_team(void *query_) noexcept nogil:
@@ -342,7 +358,7 @@ cdef void finish_in_team(void *query_) noexcept nogil:
     finish(query.estimator, &query.estimate)
 
 
-cdef int accumulate_long(void *query_, int passed, const int32_t *rankings, intp_t n_rankings) except -1:
+cdef int accumulate_long(void *query_, int passed, const int32_t *rows, intp_t n_rankings) except -1:
     """Accumulate a round of rankings, with a check for interrupts as often as a round should end."""
     cdef LongQuery *query = <LongQuery *>query_
     cdef const Estimator *estimator = query.estimator
@@ -353,9 +369,8 @@ cdef int accumulate_long(void *query_, int passed, const int32_t *rankings, intp
     if estimate.in_groups:
         rankings_per_check = (rankings_per_check + BLOCK - 1) // BLOCK * BLOCK  # whole groups
     estimate.observing = passed + 1 < passes_of(estimator)
-    query.stride = cutoff if estimate.given == NULL else estimate.length
     for i in range(0, n_rankings, rankings_per_check):
-        query.rankings, query.n_rankings = rankings + i * query.stride, min(rankings_per_check, n_rankings - i)
+        query.rows, query.n_rankings = rows + i * estimate.length, min(rankings_per_check, n_rankings - i)
         run_in_team(accumulate_in_team, query, estimate.n_threads)
         raise_if_stopped()
     return 0
@@ -370,13 +385,11 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef size_t columns_bytes = group_bytes(n_items, cutoff)
     cdef Workspaces totals = None, estimating = Workspaces(
-        1, columns_bytes + weights_workspace(n_items) + bytes_of(call.estimator.lay_out, n_items, cutoff))
-    cdef char *workspace = estimating.of_thread(0)
+        1, columns_bytes + state_bytes(&call.estimator, n_items, cutoff))
     cdef int passed
-    query.columns = <int32_t *>workspace
+    query.columns = <int32_t *>estimating.of_thread(0)
+    query.workspace = estimating.of_thread(0) + columns_bytes
     estimate.n_threads = n_threads
-    query.workspace = weigh_by_team(
-        &estimate.weights, estimate.scores, n_items, workspace + columns_bytes, n_threads)
     if estimate.draw.n_samples >= rankings_per_total(n_items):
         totals = Workspaces(1, totals_bytes(n_items))
         estimate.totals = <Sum *>totals.of_thread(0)
@@ -389,61 +402,6 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
         for passed in range(passes_of(&call.estimator)):
             accumulate_long(&query, passed, estimate.given, estimate.draw.n_samples)
     run_in_team(finish_in_team, &query, n_threads)
-    return 0
-
-
-# ---------------------------------------------------------------------------------------------------------------------
-# A long query whose samples the estimator draws: a task adds up a block of them, and blocks are added in order
-# ---------------------------------------------------------------------------------------------------------------------
-
-cdef struct OfThread:
-    bint ready                   # whether the estimate has begun
-    Estimate estimate
-
-cdef struct Blocks:
-    # a round of blocks
-    const Estimator *estimator
-    intp_t first
-    double *sums                 # (tasks, n_items) over the block of each task
-
-
-cdef void block_task(const void *blocks_, intp_t task, char *workspace) noexcept nogil:
-    cdef const Blocks *blocks = <const Blocks *>blocks_
-    cdef OfThread *own = <OfThread *>workspace
-    cdef Estimate *estimate = &own.estimate
-    estimate.gradient = blocks.sums + task * estimate.n_items
-    if not own.ready:
-        begin_estimate(blocks.estimator, estimate, workspace + aligned(sizeof(OfThread)))
-        own.ready = True
-    memset(estimate.gradient, 0, estimate.n_items * sizeof(double))
-    blocks.estimator.accumulate_block(estimate, blocks.first + task)
-
-
-cdef int estimate_long_query_of_noise(const void *call_, intp_t query, int n_threads) except -1:
-    cdef const Call *call = <const Call *>call_
-    cdef Estimate estimate = estimate_in(call, query)
-    cdef intp_t n_items = estimate.n_items, n_blocks = number_of_blocks(&estimate.draw, n_items), task, d
-    cdef intp_t tasks = min(<intp_t>n_threads, n_blocks)
-    cdef double ns_per_block = block_size(n_items) * ns_per_sample(&call.estimator, n_items, estimate.cutoff)
-    cdef Workspaces sums = Workspaces(1, tasks * n_items * sizeof(double))
-    cdef Workspaces threads = Workspaces(
-        tasks, aligned(sizeof(OfThread)) + bytes_of(call.estimator.lay_out, n_items, estimate.cutoff))
-    cdef Blocks blocks = Blocks(&call.estimator, 0, <double *>sums.of_thread(0))
-    cdef OfThread *first = <OfThread *>threads.of_thread(0)
-    cdef OfThread *own
-    for task in range(tasks):
-        own = <OfThread *>threads.of_thread(task)
-        own.ready = False
-        own.estimate = estimate
-        own.estimate.stop = cancellation_of(task, &first.estimate.stop)
-    memset(estimate.gradient, 0, n_items * sizeof(double))
-    for blocks.first in range(0, n_blocks, tasks):
-        tasks = min(tasks, n_blocks - blocks.first)
-        run_tasks(block_task, &blocks, tasks, ns_per_block, n_threads, threads)
-        for task in range(tasks):
-            for d in range(n_items):
-                estimate.gradient[d] += blocks.sums[task * n_items + d]
-    finish(&call.estimator, &estimate)
     return 0
 
 
@@ -467,13 +425,11 @@ cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) excep
     call.queries = checked.queries
     batch.call = call
     batch.query = estimate_in_batch
-    batch.long_query = (
-        estimate_long_query if call.estimator.accumulate_block == NULL else estimate_long_query_of_noise)
+    batch.long_query = estimate_long_query
     batch.fewest_items = call.estimator.fewest_items
     batch.workspace = query_workspace(&call.estimator, checked.longest, n_ranks)
     batch.cost = cost_of_query
-    batch.kind = <const void *>(
-        call.estimator.accumulate if call.estimator.accumulate != NULL else call.estimator.accumulate_block)
+    batch.kind = <const void *>call.estimator.accumulate
     return run_batch(&batch, n_threads)
 
 
@@ -502,14 +458,14 @@ def estimate(
     n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
     if call.estimator.needs_relevance and not call.estimator.one_per_query:
         checked.warn_if_all_alike()
-    if call.estimator.accumulate_block != NULL:
+    if call.estimator.needs_noise:
         call.noise.kind = chosen(noise, "noise", NOISES)
         call.noise.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
         call.noise.given = <const double *>data_of(given_noise) if given_noise is not None else NULL
     call.given = NULL
     call.length = 0
     call.draw = Draw(
-        chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], checked_count(first_query, "first_query", 0), 0)
+        chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], checked_count(first_query, "first_query", 0), 0, NULL)
     call.rewards = NULL
     call.hessian = NULL
     n_threads = checked_threads(n_threads)
@@ -549,7 +505,7 @@ def log_prob_gradient(scores, offsets, rankings, cotangent, n_threads):
     checked.queries.n_ranks = min(n_ranks, checked.longest)
     call.out = checked.result(checked.n_items)
     if checked.queries.n_ranks > 0:
-        call.draw = Draw(0, 0, n_rankings, NULL, 0, 0)
+        call.draw = Draw(0, 0, n_rankings, NULL, 0, 0, NULL)
         call.given, call.length = <const int32_t *>data_of(rankings), n_ranks
         call.rewards = <const double *>data_of(rewards)
         call.hessian = NULL

@@ -4,43 +4,36 @@ With noisy scores u = f + noise, phi the density of the noise and k the rank tha
 
     g_j = sum over i != j of phi(u_i - f_j) (theta_k - theta_{k+1}) (rho_j - rho_i)
 
-Only the K + 1 best items matter. With Gumbel noise their order is a Plackett-Luce ranking, which a sampler draws. The
-noisy scores then follow from the gaps between arrival times exp(-u), which are independent and exponential at the rate
-of the weight not yet placed. With normal noise, u is drawn for all items and the best are selected.
+Only the K + 1 best items matter. ``sampling/noise.pyx`` explains how they are drawn, with the times exp(-u) or -u at
+which they arrive.
 
 For an item not among the best, the term depends only on its score and its relevance, ``rho_j G1(f_j) - G2(f_j)``, and
 G1 and G2 are smooth. They are summed over all samples at Chebyshev nodes in the score, at most 32 for an interval of
-5.25 (Gumbel) or 10 (normal noise), and interpolated once per block of samples. The extra contribution to a placed item,
-because those below it move up, is a suffix sum over the ranks at the same nodes. So a sample costs O(K) densities per
-node, whatever D is. Interpolation errs by less than 1e-7 of the largest density, and the approximate density at nodes
-by less than another 1e-7. Where an interval has no more items than nodes, the items themselves are the nodes, with
-exact densities.
+5.25 (Gumbel) or 10 (normal noise), and interpolated at the end. The extra contribution to a placed item, because those
+below it move up, is a suffix sum over the ranks at the same nodes. So a sample costs O(K) densities per node, whatever
+D is. Interpolation errs by less than 1e-7 of the largest density, and the approximate density at nodes by less than
+another 1e-7. Where an interval has no more items than nodes, the items themselves are the nodes, with exact densities.
 """
 
-from libc.math cimport INFINITY, NAN, M_PI, cos, exp, log, sin
+from libc.math cimport M_PI, cos, exp, sin
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, is_stopped, new_estimator
-from plrank_fast._core.random.selection cimport sort_smallest
-from plrank_fast._core.random.stream cimport block_size, plr_stream, start_stream
-from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, Weights, weigh, weights_workspace
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
 from plrank_fast._core.runtime.layout cimport Layout, padded, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
-from plrank_fast._core.sampling.introselect cimport arrival_times, shorten_gaps
-from plrank_fast._core.sampling.samplers cimport (
-    GROUP_RANKS, GROUP_SIZE, Sampler, draw_rows, group_bytes, prepare_sampler, sampler_workspace,
-    samples_in_block, start_block,
-)
+from plrank_fast._core.runtime.teams cimport loop_of_team, parallel_loop, share_ranges
+from plrank_fast._core.runtime.threads cimport cancellation, cancellation_of, is_cancelled
+from plrank_fast._core.sampling.noise cimport PLR_GUMBEL, PLR_NORMAL
+from plrank_fast._core.sampling.samplers cimport arrivals_of
 
 cdef extern from "gradients/stochastic_rank.h" nogil:
-    int PLR_GUMBEL_WIDE
     ctypedef struct noisy_ranking:
         size_t n_ranks
-        double *arrivals
+        const double *arrivals
         double *relevance
-        double *drops
-        double *drop_changes
+        const double *drops
+        const double *drop_changes
         double *factors
     ctypedef struct stochastic_rank_kernels:
         void (*nodes)(
@@ -53,18 +46,12 @@ cdef extern from "gradients/stochastic_rank.h" nogil:
 
 cdef const stochastic_rank_kernels *kernels = stochastic_rank_kernels_at(simd_level())
 
-NOISES = {"gumbel": PLR_GUMBEL, "normal": PLR_NORMAL}
-
 cdef enum:
     MOST_NODES = 32
     FACTORS = 5  # factors of each rank in the kernels
     NODE_SIZES = 3  # 16, 24, 32: two, three or twice two vectors of eight
-    CLEARED_AT_ONCE = 1 << 16  # numbers
+    MOST_PARTS = 16  # of the intervals, for the threads of a team
 
-# Gaps between neighbours are shortened to this, which no pair can cross and where the density is 0, so that scores such
-# as 1e300 do not absorb the noise
-cdef double GUMBEL_GAP = 800.0
-cdef double NORMAL_GAP = 64.0
 cdef double NS_PER_ITEM = 5.0
 cdef double NS_PER_RANK = 100.0  # for a ranking so long that no cache holds its items
 cdef double NS_PER_DENSITY = 0.5
@@ -94,44 +81,40 @@ cdef struct Interval:
     double *sums                # (2, n_nodes)
     double *corrections         # (items of the interval, n_nodes), after the sums
 
+cdef struct Part:
+    # scratch of a thread for a sample
+    noisy_ranking ranking       # its K + 1 ranks, or all
+    int32_t *rows               # rows of the items in the corrections of an interval, -1 for all others
+
 cdef struct NoisyQuery:
-    # the state of a query, with the sums over a block of its samples; arrays are padded to whole steps of the stream
+    # the state of a query, with the sums over its samples; arrays are padded to whole vectors
     int noise
-    double *levels              # scores over sigma, relative to the highest, with shortened gaps
     double *locations           # location of each item, for the kernels
     double *relevance           # minus the lowest, so that equal relevance gives exact zeros
-    int32_t *order              # items by descending score
-    # how samples are drawn: by their order, or by the noise of all items
-    bint by_order
-    Weights weights
-    Sampler sampler
-    char *sampler_memory        # memory of both
-    plr_stream stream           # the noise of this block, or its gaps
-    int32_t *rankings           # (rankings_at_once, n_ranks)
-    double *inverse_sums        # (n_ranks,) of the weights that remain
-    double *arrivals            # arrivals of all items
-    double pivot                # pivot of ``sort_smallest``
-    int32_t *kept_items
-    # one sample
-    noisy_ranking ranking       # its K + 1 ranks, or all; ``arrivals`` has room for all items
-    const int32_t *ranked_items
-    int32_t *rows               # rows of the items in the corrections of an interval, -1 for all others
+    double *drops               # (n_ranks,)
+    double *drop_changes
     intp_t n_intervals
     intp_t n_nodes              # nodes of all intervals
     Interval *intervals
+    int32_t *others             # items of the exact intervals
     int32_t *row                # row of each item in its interval
     int32_t *interval_of
     double *node_memory         # scores and locations of all nodes
     double *sum_memory          # sums and corrections of all intervals, one after another,
     intp_t n_sums               # their number
+    # the samples to add
+    const int32_t *samples
+    intp_t n_samples
+    intp_t n_parts
+    Part[MOST_PARTS] parts
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per item
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef inline intp_t rankings_at_once(intp_t n_ranks) noexcept nogil:
-    return GROUP_SIZE if n_ranks <= GROUP_RANKS else 1
+cdef inline intp_t most_intervals(intp_t n_items) noexcept nogil:
+    return n_items // 16 + 2
 
 
 cdef inline double location_of(const NoisyQuery *query, double level) noexcept nogil:
@@ -157,29 +140,24 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef NoisyQuery measured
     cdef NoisyQuery *query = <NoisyQuery *>take_state(layout, sizeof(NoisyQuery), &measured)
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
-    cdef size_t item_numbers = n_items * sizeof(int32_t), rank_numbers = (cutoff + 1) * sizeof(int32_t)
-    query.levels = <double *>take(layout, items)
+    cdef size_t item_numbers = n_items * sizeof(int32_t)
+    cdef intp_t part
     query.locations = <double *>take(layout, items)
     query.relevance = <double *>take(layout, items)
-    query.arrivals = <double *>take(layout, items)
     # an interval has more items than nodes, except the last one of items that are the nodes
     query.node_memory = <double *>take(layout, 2 * items + 2 * MOST_NODES * sizeof(double))
     query.sum_memory = <double *>take(layout, (MOST_NODES + 2) * items)
-    query.intervals = <Interval *>take(layout, (n_items // 16 + 2) * sizeof(Interval))
-    query.kept_items = <int32_t *>take(layout, item_numbers)
-    query.order = <int32_t *>take(layout, item_numbers)
+    query.intervals = <Interval *>take(layout, most_intervals(n_items) * sizeof(Interval))
+    query.others = <int32_t *>take(layout, item_numbers)
     query.row = <int32_t *>take(layout, item_numbers)
     query.interval_of = <int32_t *>take(layout, item_numbers)
-    query.rows = <int32_t *>take(layout, rank_numbers)
-    query.rankings = <int32_t *>take(layout, max(rank_numbers, group_bytes(n_items, cutoff + 1)))
-    query.inverse_sums = <double *>take(layout, ranks)
-    query.ranking.arrivals = <double *>take(layout, items)
-    # the kernels read whole vectors of these, which ``begin`` clears
-    query.ranking.drops = <double *>take(layout, ranks)
-    query.ranking.drop_changes = <double *>take(layout, ranks)
-    query.ranking.relevance = <double *>take(layout, ranks)
-    query.ranking.factors = <double *>take(layout, FACTORS * ranks)
-    query.sampler_memory = <char *>take(layout, weights_workspace(n_items) + sampler_workspace(n_items, cutoff + 1))
+    # the kernels read whole vectors of these
+    query.drops = <double *>take(layout, ranks)
+    query.drop_changes = <double *>take(layout, ranks)
+    for part in range(min(<intp_t>MOST_PARTS, most_intervals(n_items))):
+        query.parts[part].ranking.relevance = <double *>take(layout, ranks)
+        query.parts[part].ranking.factors = <double *>take(layout, FACTORS * ranks)
+        query.parts[part].rows = <int32_t *>take(layout, (cutoff + 1) * sizeof(int32_t))
 
 
 cdef Interval *add_interval(NoisyQuery *query, const int32_t *items, intp_t n, intp_t n_nodes) noexcept nogil:
@@ -200,13 +178,15 @@ cdef Interval *add_interval(NoisyQuery *query, const int32_t *items, intp_t n, i
     return interval
 
 
-cdef void interpolate_items(NoisyQuery *query, const int32_t *items, intp_t n, double width) noexcept nogil:
-    """Add an interval of Chebyshev nodes for items by descending score."""
+cdef void interpolate_items(
+    NoisyQuery *query, const int32_t *items, intp_t n, double top, double width
+) noexcept nogil:
+    """Add an interval of Chebyshev nodes for items by descending score, from ``top`` on."""
     cdef intp_t n_nodes = nodes_for(query.noise, width), m
     cdef Interval *interval = add_interval(query, items, n, n_nodes)
     interval.exact = False
     for m in range(n_nodes):
-        interval.scores[m] = query.levels[items[0]] - 0.5 * width * (1.0 - node_at[n_nodes // 8 - 2][m])
+        interval.scores[m] = top - 0.5 * width * (1.0 - node_at[n_nodes // 8 - 2][m])
         interval.locations[m] = location_of(query, interval.scores[m])
 
 
@@ -224,211 +204,136 @@ cdef void compute_items(NoisyQuery *query, const int32_t *items, intp_t n) noexc
         n -= size
 
 
-cdef void divide_items(NoisyQuery *query, intp_t n_items) noexcept nogil:
+cdef void divide_items(NoisyQuery *query, const double *levels, const int32_t *order, intp_t n_items) noexcept nogil:
     """Divide the items, from the highest score down, into intervals with more items than nodes, and the others."""
     cdef intp_t first = 0, last, i, n_others = 0
-    cdef int32_t *others = query.kept_items  # not yet in use
     cdef double top, width
     query.n_intervals = 0
     query.n_nodes = 0
     query.n_sums = 0
     while first < n_items:
-        top = query.levels[query.order[first]]
+        top = levels[order[first]]
         last = first
-        while last < n_items and top - query.levels[query.order[last]] <= widest(query.noise):
+        while last < n_items and top - levels[order[last]] <= widest(query.noise):
             last += 1
-        width = max(0.125, top - query.levels[query.order[last - 1]])  # nodes must differ even if scores do not
+        width = max(0.125, top - levels[order[last - 1]])  # nodes must differ even if scores do not
         if last - first > nodes_for(query.noise, width):
-            interpolate_items(query, query.order + first, last - first, width)
+            interpolate_items(query, order + first, last - first, top, width)
         else:
             for i in range(first, last):
-                others[n_others] = query.order[i]
+                query.others[n_others] = order[i]
                 n_others += 1
         first = last
-    compute_items(query, others, n_others)
+    compute_items(query, query.others, n_others)
+
+
+cdef void clear(void *sums, intp_t start, intp_t stop) noexcept nogil:
+    memset(<double *>sums + start, 0, (stop - start) * sizeof(double))
 
 
 cdef void begin(Estimate *estimate) noexcept nogil:
-    """Set all that samples share. O(D log D)."""
+    """Set all that samples share. O(D)."""
     cdef NoisyQuery *query = <NoisyQuery *>estimate.state
-    cdef noisy_ranking *ranking = &query.ranking
+    cdef const double *levels = estimate.noisy.levels
     cdef const double *rank_weights = estimate.rank_weights
-    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, n_ranks = min(cutoff + 1, n_items), d, k
-    cdef double lowest = INFINITY
-    cdef char *rest
-    query.noise = estimate.noise.kind
-    query.pivot = NAN
-    shorten_gaps(
-        estimate.scores, n_items, estimate.noise.inverse_sigma, NORMAL_GAP if query.noise == PLR_NORMAL else GUMBEL_GAP,
-        ranking.arrivals, query.order, query.levels)
-    if query.noise == PLR_GUMBEL and query.levels[query.order[n_items - 1]] < -PLR_LARGEST_SPREAD:
-        query.noise = PLR_GUMBEL_WIDE  # exp(f) leaves the range of a double
+    cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff, n_ranks = estimate.draw.cutoff, d, k
+    cdef double lowest = estimate.relevance[0]
+    query.noise = estimate.noisy.kind
     for d in range(n_items):
         lowest = min(lowest, estimate.relevance[d])
     for d in range(n_items):
         query.relevance[d] = estimate.relevance[d] - lowest
-        query.locations[d] = location_of(query, query.levels[d])
+        query.locations[d] = location_of(query, levels[d])
     memset(query.locations + n_items, 0, (padded(n_items) - n_items) * sizeof(double))
-    divide_items(query, n_items)
-    ranking.n_ranks = n_ranks
-    memset(ranking.drops, 0, <size_t>(<char *>ranking.factors - <char *>ranking.drops))
-    memset(ranking.factors, 0, FACTORS * padded(cutoff + 1) * sizeof(double))
+    divide_items(query, levels, estimate.noisy.order, n_items)
+    share_ranges(clear, query.sum_memory, query.n_sums, estimate.n_threads)
+    memset(query.drops, 0, padded(cutoff + 1) * sizeof(double))
+    memset(query.drop_changes, 0, padded(cutoff + 1) * sizeof(double))
     for k in range(n_ranks):
         # the last rank has no drop if all items are placed: no item remains below it, and sums always omit its item
         if k < cutoff and k + 1 < n_items:
-            ranking.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
-        ranking.drop_changes[k] = ranking.drops[k - 1] - ranking.drops[k] if k > 0 else 0.0
-    estimate.draw.cutoff = n_ranks
-    query.by_order = query.noise == PLR_GUMBEL and estimate.noise.given == NULL
-    if query.by_order:
-        rest = weigh(&query.weights, query.levels, n_items, query.sampler_memory)
-        prepare_sampler(&query.sampler, &estimate.draw, &query.weights, &estimate.stop, rest)
+            query.drops[k] = rank_weights[k] - (rank_weights[k + 1] if k + 1 < cutoff else 0.0)
+        query.drop_changes[k] = query.drops[k - 1] - query.drops[k] if k > 0 else 0.0
+    query.n_parts = 1 if estimate.n_threads == 1 else min(<intp_t>MOST_PARTS, query.n_intervals)
+    for k in range(query.n_parts):
+        query.parts[k].ranking.n_ranks = n_ranks
+        query.parts[k].ranking.drops = query.drops
+        query.parts[k].ranking.drop_changes = query.drop_changes
+        memset(query.parts[k].ranking.relevance, 0, padded(cutoff + 1) * sizeof(double))
+        memset(query.parts[k].ranking.factors, 0, FACTORS * padded(cutoff + 1) * sizeof(double))
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Per query: samples
+# Per sample
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef double weight_left(NoisyQuery *query) noexcept nogil:
-    """Return the weight of the items that the ranks leave over, summed directly."""
-    cdef double *weights = query.weights.relative
-    cdef double *placed = query.ranking.arrivals  # not yet in use
-    cdef double left = 0.0
-    cdef intp_t d, k, n_ranks = query.ranking.n_ranks
-    for k in range(n_ranks):
-        placed[k] = weights[query.ranked_items[k]]
-        weights[query.ranked_items[k]] = 0.0
-    for d in range(query.weights.n_items):
-        left += weights[d]
-    for k in range(n_ranks):
-        weights[query.ranked_items[k]] = placed[k]
-    return left
-
-
-cdef void draw_gaps(NoisyQuery *query) noexcept nogil:
-    """Set the arrivals of one ranking: the gap before each rank is exponential at the rate of what remains."""
-    cdef double *arrivals = query.ranking.arrivals
-    cdef double placed = 0.0, left
-    cdef intp_t k, n_ranks = query.ranking.n_ranks
-    for k in range(n_ranks):
-        placed += query.weights.relative[query.ranked_items[k]]
-    left = query.weights.total - placed
-    if left < 1e-3 * query.weights.total:  # the difference cancels
-        left = weight_left(query)
-    for k in range(n_ranks - 1, -1, -1):
-        left += query.weights.relative[query.ranked_items[k]]
-        query.inverse_sums[k] = 1.0 / left
-    arrival_times.linear(&query.stream, query.inverse_sums, arrivals, n_ranks)
-    for k in range(1, n_ranks):
-        arrivals[k] += arrivals[k - 1]
-
-
-cdef void draw_noise(NoisyQuery *query, intp_t n_items, const double *given) noexcept nogil:
-    """Set the arrivals of all items, from noise drawn or given, and select those that rank first."""
-    cdef intp_t d
-    if given == NULL and query.noise == PLR_NORMAL:
-        arrival_times.normal(&query.stream, query.locations, query.arrivals, n_items)
-    elif given == NULL:
-        arrival_times.logarithmic(&query.stream, query.locations, query.arrivals, n_items)
-    else:
-        for d in range(n_items):
-            if query.noise == PLR_GUMBEL:
-                query.arrivals[d] = given[d] / query.locations[d]
-            elif query.noise == PLR_NORMAL:
-                query.arrivals[d] = -(query.locations[d] + given[d])
-            else:
-                query.arrivals[d] = log(given[d]) - query.locations[d]
-    sort_smallest(
-        query.arrivals, n_items, query.ranking.n_ranks, &query.pivot, query.ranking.arrivals, query.kept_items)
-    query.ranked_items = query.kept_items
-
-
-cdef void add_sample(Estimate *estimate, NoisyQuery *query) noexcept nogil:
-    """Add the sample that has been drawn to all nodes."""
+cdef void add_samples(void *estimate_, intp_t number, int thread) noexcept nogil:
+    """Add samples to the nodes of a part of the intervals."""
+    cdef Estimate *estimate = <Estimate *>estimate_
+    cdef NoisyQuery *query = <NoisyQuery *>estimate.state
+    cdef Part *part = &query.parts[number]
+    cdef cancellation own = cancellation_of(thread, &estimate.stop)
+    cdef cancellation *stop = &own if thread > 0 else &estimate.stop
     cdef const Interval *interval
-    cdef intp_t k, i, item, n_ranks = query.ranking.n_ranks
-    for k in range(n_ranks):
-        query.ranking.relevance[k] = query.relevance[query.ranked_items[k]]
-    for i in range(query.n_intervals):
-        interval = &query.intervals[i]
-        if is_stopped(estimate, interval.n_nodes * NS_PER_DENSITY * n_ranks):
-            return
+    cdef const int32_t *sample
+    cdef intp_t s, k, i, item, n_ranks = part.ranking.n_ranks
+    for s in range(query.n_samples):
+        sample = query.samples + s * estimate.length
+        part.ranking.arrivals = arrivals_of(sample, n_ranks)
         for k in range(n_ranks):
-            item = query.ranked_items[k]
-            query.rows[k] = query.row[item] if query.interval_of[item] == i else -1
-        kernels.nodes(
-            query.noise, interval.exact, &query.ranking, interval.locations, query.rows, interval.sums,
-            interval.corrections, interval.n_nodes)
+            part.ranking.relevance[k] = query.relevance[sample[k]]
+        for i in range(number * query.n_intervals // query.n_parts, (number + 1) * query.n_intervals // query.n_parts):
+            interval = &query.intervals[i]
+            if is_cancelled(stop, interval.n_nodes * NS_PER_DENSITY * n_ranks):
+                return
+            for k in range(n_ranks):
+                item = sample[k]
+                part.rows[k] = query.row[item] if query.interval_of[item] == i else -1
+            kernels.nodes(
+                query.noise, interval.exact, &part.ranking, interval.locations, part.rows, interval.sums,
+                interval.corrections, interval.n_nodes)
 
 
-cdef void clear_sums(Estimate *estimate, NoisyQuery *query) noexcept nogil:
-    cdef intp_t first = 0, n
-    while first < query.n_sums:
-        n = min(query.n_sums - first, <intp_t>CLEARED_AT_ONCE)
-        if is_stopped(estimate, 20.0 * n):  # the first time, when the system provides the memory
-            return
-        memset(query.sum_memory + first, 0, n * sizeof(double))
-        first += n
+cdef void accumulate(Estimate *estimate, const int32_t *rows, intp_t n_rankings, intp_t stride) noexcept nogil:
+    cdef NoisyQuery *query = <NoisyQuery *>estimate.state
+    cdef parallel_loop team = loop_of_team(estimate.n_threads)
+    query.samples, query.n_samples = rows, n_rankings
+    if query.n_parts == 1:
+        add_samples(estimate, 0, 0)
+    else:
+        team.run(&team, add_samples, estimate, query.n_parts)
 
 
-cdef void add_sums(Estimate *estimate, const NoisyQuery *query) noexcept nogil:
-    """Add the sums over the block's samples to the gradient, from the highest score down."""
+cdef void hand_out_range(void *estimate_, intp_t start, intp_t stop) noexcept nogil:
+    """Add the sums to the gradient of items by descending score, differentiated by scores, not scores over sigma."""
+    cdef Estimate *estimate = <Estimate *>estimate_
+    cdef const NoisyQuery *query = <const NoisyQuery *>estimate.state
     cdef const Interval *interval
     cdef const double *correction
+    cdef double value
     cdef intp_t i, d, row
-    for i in range(estimate.n_items):
-        d = query.order[i]
-        if is_stopped(estimate, 100.0):
-            return
+    for i in range(start, stop):
+        d = estimate.noisy.order[i]
         interval = &query.intervals[query.interval_of[d]]
         row = query.row[d]
         correction = interval.corrections + row * interval.n_nodes
         if interval.exact:
-            estimate.gradient[d] += (
-                query.relevance[d] * interval.sums[row] - interval.sums[interval.n_nodes + row] + correction[row])
+            value = query.relevance[d] * interval.sums[row] - interval.sums[interval.n_nodes + row] + correction[row]
         else:
-            estimate.gradient[d] += kernels.interpolate(
-                query.levels[d], query.relevance[d], interval.scores, node_weight[interval.n_nodes // 8 - 2],
+            value = kernels.interpolate(
+                estimate.noisy.levels[d], query.relevance[d], interval.scores, node_weight[interval.n_nodes // 8 - 2],
                 interval.sums, correction, interval.n_nodes)
+        estimate.gradient[d] += estimate.noise.inverse_sigma * value
 
 
-cdef void accumulate_block(Estimate *estimate, intp_t block) noexcept nogil:
-    """Add a block of samples to the gradient."""
+cdef void hand_out(Estimate *estimate) noexcept nogil:
     cdef NoisyQuery *query = <NoisyQuery *>estimate.state
-    cdef intp_t n_items = estimate.n_items, n_ranks = query.ranking.n_ranks, i
-    cdef intp_t n_samples = samples_in_block(&estimate.draw, n_items, block)
-    cdef intp_t at_once = rankings_at_once(n_ranks)
-    cdef const double *given = estimate.noise.given
-    if given != NULL:
-        given += block * block_size(n_items) * n_items
-    if query.by_order:
-        start_block(&query.sampler, &estimate.draw, block)
-    # the stream of the sampler's block is another one
-    start_stream(&query.stream, estimate.draw.key, estimate.draw.query, ~(estimate.draw.first_block + block))
-    clear_sums(estimate, query)
-    for i in range(n_samples):
-        if is_stopped(estimate, NS_PER_ITEM * n_items + NS_PER_RANK * n_ranks):
-            return
-        if query.by_order:
-            if i % at_once == 0:
-                draw_rows(&query.sampler, min(at_once, n_samples - i), query.rankings, n_ranks)
-            query.ranked_items = query.rankings + i % at_once * n_ranks
-            draw_gaps(query)
-        else:
-            draw_noise(query, n_items, given + i * n_items if given != NULL else NULL)
-        add_sample(estimate, query)
-    add_sums(estimate, query)
-
-
-cdef void scale(Estimate *estimate) noexcept nogil:
-    """Take the mean, and differentiate by scores in place of scores over sigma."""
-    cdef intp_t d
-    for d in range(estimate.n_items):
-        estimate.gradient[d] *= estimate.noise.inverse_sigma / estimate.denominator
-    estimate.denominator = 1
+    share_ranges(hand_out_range, estimate, estimate.n_items, estimate.n_threads)
+    share_ranges(clear, query.sum_memory, query.n_sums, estimate.n_threads)
 
 
 cdef Estimator stochastic_rank_estimator() noexcept nogil:
-    cdef Estimator estimator = new_estimator(lay_out, begin, NULL, scale, NS_PER_ITEM, NS_PER_RANK, NS_PER_DENSITY)
-    estimator.accumulate_block = accumulate_block
+    cdef Estimator estimator = new_estimator(
+        lay_out, begin, accumulate, hand_out, NS_PER_ITEM, NS_PER_RANK, NS_PER_DENSITY)
+    estimator.needs_noise = True
     return estimator

@@ -6,19 +6,17 @@ orders them: O(D + K log K) per ranking.
 """
 
 from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY, NAN
+from libc.math cimport INFINITY, NAN, log
+from libc.string cimport memcpy
 
-from plrank_fast._core.random.selection cimport sort_pairs, sort_smallest
+from plrank_fast._core.random.selection cimport sort_smallest
 from plrank_fast._core.random.stream cimport plr_stream
 from plrank_fast._core.ranking.weights cimport Weights, relative_weights_of
 from plrank_fast._core.runtime.layout cimport Layout, layout_at, measure, padded, take
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
-from plrank_fast._core.runtime.simd cimport simd_level
-
-cdef extern from "sampling/arrival_times.h" nogil:
-    const arrival_times_kernels *arrival_times_kernels_at(int level)
-
-cdef const arrival_times_kernels *arrival_times = arrival_times_kernels_at(simd_level())
+from plrank_fast._core.sampling.noise cimport (
+    PLR_GUMBEL, PLR_GUMBEL_WIDE, PLR_NORMAL, NoisyScores, draw_arrivals, shorten_gaps,
+)
 
 cdef double UNCROSSABLE_GAP = 64.0  # nats: log E lies between -36.8 and 3.7 for the uniforms in use
 
@@ -43,54 +41,52 @@ cdef size_t introselect_workspace(intp_t n_items) noexcept nogil:
 
 
 cdef void prepare_introselect(
-    Introselect *sampler, const Weights *weights, intp_t cutoff, char *workspace
+    Introselect *sampler, const Weights *weights, intp_t cutoff, const NoisyScores *noisy, char *workspace
 ) noexcept nogil:
-    """Prepare ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps."""
-    cdef intp_t n_items = weights.n_items, length = padded(n_items), d
+    """Prepare ``sampler`` to draw the first ``cutoff`` ranks of one query. O(D); O(D log D) at huge score gaps.
+
+    Without ``noisy`` scores, NULL, rankings are Plackett-Luce's; with them, weights are those of their levels.
+    """
+    cdef intp_t n_items = weights.n_items, d
     cdef Layout layout = layout_at(workspace)
     sampler.n_items = n_items
     sampler.cutoff = cutoff
     lay_out(sampler, n_items, &layout)
-    sampler.logarithmic = not weights.representable
+    sampler.kind = PLR_GUMBEL if weights.representable else PLR_GUMBEL_WIDE
+    if noisy != NULL:
+        sampler.kind = noisy.kind
+    sampler.given = NULL
     sampler.pivot = NAN
-    if sampler.logarithmic:
-        shorten_gaps(
-            weights.scores, n_items, 1.0, UNCROSSABLE_GAP, sampler.keys, sampler.items, sampler.rates)
-        for d in range(n_items, length):
-            sampler.rates[d] = -DBL_MAX
-        return
-    relative_weights_of(weights.scores, weights.highest, -1.0, sampler.rates, n_items)
-    for d in range(n_items, length):
-        sampler.rates[d] = INFINITY
+    if sampler.kind == PLR_GUMBEL:
+        relative_weights_of(weights.scores, weights.highest, -1.0, sampler.rates, n_items)
+    elif noisy != NULL:
+        memcpy(sampler.rates, noisy.levels, n_items * sizeof(double))
+    else:
+        shorten_gaps(weights.scores, n_items, 1.0, UNCROSSABLE_GAP, sampler.keys, sampler.items, sampler.rates)
+    for d in range(n_items, padded(n_items)):
+        sampler.rates[d] = INFINITY if sampler.kind == PLR_GUMBEL else -DBL_MAX
 
 
-cdef void shorten_gaps(
-    const double *scores, intp_t n_items, double scale, double widest, double *keys, int32_t *order, double *levels
-) noexcept nogil:
-    """Sort the items by descending score; levels are scores times ``scale``, the highest 0, with shortened gaps.
-
-    If no noise crosses a gap of ``widest``, rankings stay the same, and scores such as 1e300 no longer absorb the noise
-    that is added. ``keys`` gets the negative scores in order.
-    """
-    cdef intp_t i
-    cdef double level = 0.0
-    for i in range(n_items):
-        keys[i] = -scores[i]
-        order[i] = <int32_t>i
-    sort_pairs(keys, order, n_items)
-    for i in range(n_items):
-        if i > 0:
-            level -= min((keys[i] - keys[i - 1]) * scale, widest)
-        levels[order[i]] = level
+cdef void take_given(Introselect *sampler) noexcept nogil:
+    """Set the arrivals from the noise given for the next ranking: exponential numbers, or normal ones."""
+    cdef intp_t d
+    for d in range(sampler.n_items):
+        if sampler.kind == PLR_GUMBEL:
+            sampler.arrivals[d] = sampler.given[d] * sampler.rates[d]
+        elif sampler.kind == PLR_NORMAL:
+            sampler.arrivals[d] = -(sampler.rates[d] + sampler.given[d])
+        else:
+            sampler.arrivals[d] = log(sampler.given[d]) - sampler.rates[d]
+    sampler.given += sampler.n_items
 
 
 cdef void draw_ranking(Introselect *sampler, plr_stream *stream, int32_t *ranking, intp_t stride) noexcept nogil:
-    """Draw the first ``cutoff`` items to arrive; they are written ``stride`` apart."""
+    """Draw the first ``cutoff`` items to arrive; they are written ``stride`` apart, and their arrivals to ``keys``."""
     cdef intp_t k
-    if sampler.logarithmic:
-        arrival_times.logarithmic(stream, sampler.rates, sampler.arrivals, sampler.n_items)
+    if sampler.given == NULL:
+        draw_arrivals(sampler.kind, stream, sampler.rates, sampler.arrivals, sampler.n_items)
     else:
-        arrival_times.linear(stream, sampler.rates, sampler.arrivals, sampler.n_items)
+        take_given(sampler)
     sort_smallest(sampler.arrivals, sampler.n_items, sampler.cutoff, &sampler.pivot, sampler.keys, sampler.items)
     for k in range(sampler.cutoff):
         ranking[k * stride] = sampler.items[k]

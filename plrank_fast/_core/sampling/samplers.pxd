@@ -2,10 +2,12 @@
 
 from plrank_fast._core.random.stream cimport block_size, plr_stream
 from plrank_fast._core.ranking.weights cimport Weights, weight_octaves
+from plrank_fast._core.runtime.layout cimport padded
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport parallel_loop
 from plrank_fast._core.runtime.threads cimport cancellation
 from plrank_fast._core.sampling.introselect cimport Introselect
+from plrank_fast._core.sampling.noise cimport Gaps, NoisyScores
 
 cdef extern from "sampling/groups/group_samplers.h" nogil:
     ctypedef struct group_query:
@@ -48,6 +50,8 @@ cdef struct Sampler:
     group_query query
     void *in_groups             # the state of any other sampler
     int32_t *columns            # (cutoff, GROUP_SIZE) the group drawn last
+    const NoisyScores *noisy    # or NULL: rankings have no arrivals
+    Gaps gaps                   # between arrivals
     cancellation *stop          # or NULL
     # the following belong to the current block
     plr_stream stream
@@ -62,10 +66,24 @@ cdef struct Draw:
     const uint64_t *key
     uint64_t query
     uint64_t first_block         # blocks of the query's stream that earlier calls have used up
+    const NoisyScores *noisy     # rankings come with arrivals of these scores; or NULL
+
 
 cdef inline Draw draw_of(const Draw *first, intp_t query, intp_t cutoff) noexcept nogil:
     """Return the draw for a query of a batch, given that for the first one."""
-    return Draw(first.sampler, cutoff, first.n_samples, first.key, first.query + <uint64_t>query, first.first_block)
+    return Draw(
+        first.sampler, cutoff, first.n_samples, first.key, first.query + <uint64_t>query, first.first_block, NULL)
+
+
+cdef inline intp_t row_length(intp_t cutoff, bint noisy) noexcept nogil:
+    """Return the length of a drawn row: the ranking, and the arrivals at its ranks as doubles if the scores are noisy.
+    """
+    return padded(cutoff) * <intp_t>(1 + sizeof(double) // sizeof(int32_t)) if noisy else cutoff
+
+
+cdef inline double *arrivals_of(const int32_t *row, intp_t cutoff) noexcept nogil:
+    """Return the arrivals in a row, padded to whole vectors."""
+    return <double *>(row + padded(cutoff))
 
 
 cdef inline intp_t number_of_blocks(const Draw *draw, intp_t n_items) noexcept nogil:
@@ -78,7 +96,7 @@ cdef inline intp_t samples_in_block(const Draw *draw, intp_t n_items, intp_t blo
 
 cdef double NS_PER_ITEM  # rough cost of one item in one ranking, for the length of a round
 
-cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, bint noisy) noexcept nogil
 cdef void prepare_sampler(
     Sampler *sampler, const Draw *draw, const Weights *weights, cancellation *stop, char *workspace
 ) noexcept nogil
@@ -90,7 +108,7 @@ cdef void draw_query(
     const Draw *draw, const double *scores, intp_t n_items, char *workspace, int32_t *rankings
 ) noexcept nogil
 
-# Use the rankings of a round, rows of ``draw.cutoff`` ranks; so many passes over all rankings have ended.
+# Use the rankings of a round, in rows; so many passes over all rankings have ended.
 ctypedef int (*round_function)(void *user, int passed, const int32_t *rankings, intp_t n_rankings) except -1
 
 cdef int draw_long(

@@ -41,13 +41,14 @@ from plrank_fast._core.runtime.arguments cimport (
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.buffers cimport data_of
-from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, take
+from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, padded, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport loop_of_team, run_in_team
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, cancellation_of, is_cancelled
 from plrank_fast._core.sampling.introselect cimport draw_ranking, introselect_workspace, prepare_introselect
+from plrank_fast._core.sampling.noise cimport draw_gaps, take_gaps
 
 cdef extern from "sampling/groups/group_samplers.h" nogil:
     ctypedef struct group_kernels:
@@ -240,6 +241,8 @@ cdef int choose_sampler(Sampler *sampler, const Draw *draw, const Weights *weigh
     """
     cdef int requested = draw.sampler
     cdef double rows
+    if draw.noisy != NULL and not draw.noisy.by_order:
+        return INTROSELECT
     if requested == AUTO:
         return fastest_sampler(sampler, weights, draw.n_samples)
     if requested == NETWORK and network_serves(weights):
@@ -266,20 +269,34 @@ cdef size_t group_bytes(intp_t n_items, intp_t cutoff) noexcept nogil:
     return aligned(min(min(cutoff, n_items), <intp_t>GROUP_RANKS) * GROUP_SIZE * sizeof(int32_t))
 
 
-cdef size_t workspace_of(int method, intp_t n_items, intp_t cutoff) noexcept nogil:
-    """Return the bytes of a group's columns and of a sampler, for a query of at most ``n_items``."""
-    return group_bytes(n_items, cutoff) + (
-        introselect_workspace(n_items) if method == INTROSELECT
-        else in_groups[method].size(n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS)))
+cdef void take_output(Sampler *sampler, intp_t n_items, intp_t cutoff, bint noisy, Layout *layout) noexcept nogil:
+    """Lay out what a thread draws into: the columns of a group, and gaps between arrivals."""
+    sampler.columns = <int32_t *>take(layout, group_bytes(n_items, cutoff))
+    if noisy:
+        take_gaps(&sampler.gaps, n_items, cutoff, layout)
 
 
-cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff) noexcept nogil:
+cdef size_t output_bytes(intp_t n_items, intp_t cutoff, bint noisy) noexcept nogil:
+    cdef Sampler sampler
+    cdef Layout layout = measure()
+    take_output(&sampler, n_items, cutoff, noisy, &layout)
+    return layout.next
+
+
+cdef size_t method_bytes(int method, intp_t n_items, intp_t cutoff) noexcept nogil:
+    """Return the bytes of the state of a sampler, for a query of at most ``n_items``."""
+    if method == INTROSELECT:
+        return introselect_workspace(n_items)
+    return in_groups[method].size(n_items, min(min(cutoff, n_items), <intp_t>GROUP_RANKS))
+
+
+cdef size_t sampler_workspace(intp_t n_items, intp_t cutoff, bint noisy) noexcept nogil:
     """Return the bytes of the largest sampler."""
     cdef size_t size = 0
     cdef int method
     for method in range(INTROSELECT, N_SAMPLERS):
-        size = max(size, workspace_of(method, n_items, cutoff))
-    return size
+        size = max(size, method_bytes(method, n_items, cutoff))
+    return output_bytes(n_items, cutoff, noisy) + size
 
 
 cdef double ns_per_ranking(const Sampler *sampler) noexcept nogil:
@@ -298,10 +315,10 @@ cdef void begin_sampler(Sampler *sampler, const Weights *weights, cancellation *
     sampler.stop = stop
     if stop != NULL:
         sampler.ns_per_ranking = ns_per_ranking(sampler)
-    sampler.columns = <int32_t *>take(&layout, group_bytes(sampler.n_items, sampler.cutoff))
+    take_output(sampler, sampler.n_items, sampler.cutoff, sampler.noisy != NULL, &layout)
     sampler.in_groups = <void *>layout.next
     if sampler.method == INTROSELECT:
-        prepare_introselect(&sampler.introselect, weights, sampler.cutoff, <char *>layout.next)
+        prepare_introselect(&sampler.introselect, weights, sampler.cutoff, sampler.noisy, <char *>layout.next)
     else:
         in_groups[sampler.method].prepare(sampler.in_groups, &sampler.query)
 
@@ -311,6 +328,7 @@ cdef void plan_sampler(Sampler *sampler, const Draw *draw, const Weights *weight
     cdef intp_t n_items = weights.n_items, cutoff = min(draw.cutoff, n_items)
     sampler.n_items = n_items
     sampler.cutoff = cutoff
+    sampler.noisy = draw.noisy
     sampler.query.n_items = n_items
     sampler.query.cutoff = cutoff
     sampler.query.weights = weights.relative
@@ -336,10 +354,14 @@ cdef void prepare_sampler(
 # ---------------------------------------------------------------------------------------------------------------------
 
 cdef void start_block(Sampler *sampler, const Draw *draw, uint64_t block) noexcept nogil:
-    """Set ``sampler`` to the stream of one block of the draw."""
+    """Set ``sampler`` to the stream of one block of the draw; noise and gaps have another one."""
     start_stream(&sampler.stream, draw.key, draw.query, draw.first_block + block)
     sampler.salt = plr_mix64(sampler.stream.word[0][0] + sampler.stream.word[1][1])
     sampler.n_drawn = 0
+    if sampler.noisy != NULL:
+        start_stream(&sampler.gaps.stream, draw.key, draw.query, ~(draw.first_block + block))
+        if sampler.noisy.given != NULL:
+            sampler.introselect.given = sampler.noisy.given + block * block_size(sampler.n_items) * sampler.n_items
 
 
 cdef int32_t *draw_group(Sampler *sampler, intp_t n_rankings) noexcept nogil:
@@ -359,15 +381,31 @@ cdef inline bint drawing_is_stopped(Sampler *sampler, double n_rankings) noexcep
     return sampler.stop != NULL and is_cancelled(sampler.stop, n_rankings * sampler.ns_per_ranking)
 
 
+cdef void add_arrivals(Sampler *sampler, int32_t *row) noexcept nogil:
+    """Write the arrivals of the ranking just drawn behind it."""
+    cdef double *times = arrivals_of(row, sampler.cutoff)
+    cdef intp_t k
+    if sampler.noisy.by_order:
+        draw_gaps(
+            &sampler.gaps, sampler.query.weights, sampler.query.total, sampler.n_items, row, sampler.cutoff, times)
+        return
+    for k in range(padded(sampler.cutoff)):
+        times[k] = sampler.introselect.keys[k] if k < sampler.cutoff else 0.0
+
+
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
     """Draw the next ``n_rankings`` of the block into rows: a multiple of GROUP_SIZE, or up to the last."""
     cdef intp_t first = 0, i, k, n_lanes, at_once = 1 if sampler.method == GUIDE else GROUP_SIZE  # guide: any size
+    cdef bint of_noise = sampler.noisy != NULL and not sampler.noisy.by_order
     cdef const int32_t *columns
     if sampler.method == INTROSELECT:
         for i in range(n_rankings):
             if drawing_is_stopped(sampler, 1):
                 return
-            draw_ranking(&sampler.introselect, &sampler.stream, rankings + i * stride, 1)
+            draw_ranking(
+                &sampler.introselect, &sampler.gaps.stream if of_noise else &sampler.stream, rankings + i * stride, 1)
+            if sampler.noisy != NULL:
+                add_arrivals(sampler, rankings + i * stride)
         return
     while first < n_rankings and not drawing_is_stopped(sampler, at_once):
         n_lanes = min(at_once, n_rankings - first)
@@ -375,6 +413,8 @@ cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp
         for i in range(n_lanes):
             for k in range(sampler.cutoff):
                 rankings[(first + i) * stride + k] = columns[k * GROUP_SIZE + i]
+            if sampler.noisy != NULL:
+                add_arrivals(sampler, rankings + (first + i) * stride)
         first += n_lanes
 
 
@@ -440,7 +480,8 @@ cdef Workspaces prepared_sampler(const Draw *draw, const Weights *weights):
     preparing.draw, preparing.weights, preparing.own = draw, weights, NULL
     run_in_team(prepare_in_team, &preparing, weights.n_threads)
     cdef Workspaces workspace = Workspaces(
-        1, aligned(sizeof(ThreadSampler)) + workspace_of(preparing.chosen.method, weights.n_items, draw.cutoff))
+        1, aligned(sizeof(ThreadSampler)) + output_bytes(weights.n_items, draw.cutoff, draw.noisy != NULL)
+        + method_bytes(preparing.chosen.method, weights.n_items, draw.cutoff))
     preparing.own = <ThreadSampler *>workspace.of_thread(0)
     preparing.own.sampler = preparing.chosen
     preparing.own.stop = cancellation_of(0, NULL)
@@ -456,10 +497,12 @@ cdef Workspaces thread_samplers(Workspaces prepared, int n_threads):
     cdef size_t size = 0
     cdef int thread
     if sampler.method == GUIDE:
-        size = group_bytes(sampler.n_items, sampler.cutoff) + guide.own_size(sampler.cutoff)
+        size = guide.own_size(sampler.cutoff)
     elif n_threads > 1:
-        size = workspace_of(sampler.method, sampler.n_items, sampler.cutoff)
-    cdef Workspaces workspaces = Workspaces(n_threads, aligned(sizeof(ThreadSampler)) + size)
+        size = method_bytes(sampler.method, sampler.n_items, sampler.cutoff)
+    cdef Workspaces workspaces = Workspaces(
+        n_threads,
+        aligned(sizeof(ThreadSampler)) + output_bytes(sampler.n_items, sampler.cutoff, sampler.noisy != NULL) + size)
     for thread in range(n_threads):
         own = <ThreadSampler *>workspaces.of_thread(thread)
         own.ready = False
@@ -482,7 +525,7 @@ cdef Sampler *sampler_of_thread(const Round *drawing, char *workspace) noexcept 
         begin_sampler(sampler, drawing.weights, &own.stop, <char *>layout.next)
         return sampler
     sampler.stop = &own.stop
-    sampler.columns = <int32_t *>take(&layout, group_bytes(sampler.n_items, sampler.cutoff))
+    take_output(sampler, sampler.n_items, sampler.cutoff, sampler.noisy != NULL, &layout)
     sampler.in_groups = <void *>layout.next
     guide.share(sampler.in_groups, drawing.prepared.in_groups)
     return sampler
@@ -490,11 +533,12 @@ cdef Sampler *sampler_of_thread(const Round *drawing, char *workspace) noexcept 
 
 cdef void draw_task(const void *drawing_, intp_t task, char *workspace) noexcept nogil:
     cdef const Round *drawing = <const Round *>drawing_
-    cdef intp_t first = task * drawing.blocks_per_task, cutoff = drawing.draw.cutoff
+    cdef intp_t first = task * drawing.blocks_per_task
+    cdef intp_t stride = row_length(drawing.draw.cutoff, drawing.draw.noisy != NULL)
     draw_row_blocks(
         sampler_of_thread(drawing, workspace), drawing.draw,
         drawing.first_block + first, min(drawing.first_block + first + drawing.blocks_per_task, drawing.last_block),
-        drawing.rankings + first * block_size(drawing.weights.n_items) * cutoff, cutoff)
+        drawing.rankings + first * block_size(drawing.weights.n_items) * stride, stride)
 
 
 cdef int draw_long(
@@ -506,7 +550,7 @@ cdef int draw_long(
     All rankings go to ``rankings``. If that is NULL, each round has the same memory, and ``use`` is called at its end.
     """
     cdef intp_t block_length = block_size(weights.n_items), n_blocks = number_of_blocks(draw, weights.n_items)
-    cdef intp_t block_items = block_length * draw.cutoff, n_tasks
+    cdef intp_t block_items = block_length * row_length(draw.cutoff, draw.noisy != NULL), n_tasks
     cdef int passed
     cdef Workspaces prepared = prepared_sampler(draw, weights), memory = None
     cdef Workspaces samplers = thread_samplers(prepared, n_threads)
@@ -613,6 +657,7 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
     call.draw.query = checked_count(first_query, "first_query", 0)
     call.draw.key = key
     call.draw.first_block = 0
+    call.draw.noisy = NULL
     n_threads = checked_threads(n_threads)
     shape = call.draw.n_samples, call.draw.cutoff
     if offsets is not None:
@@ -632,7 +677,7 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
     batch.call = &call
     batch.query = draw_in_batch
     batch.long_query = draw_long_query
-    batch.workspace = weights_workspace(checked.longest) + sampler_workspace(checked.longest, call.draw.cutoff)
+    batch.workspace = weights_workspace(checked.longest) + sampler_workspace(checked.longest, call.draw.cutoff, False)
     batch.ns_per_item = NS_PER_ITEM * call.draw.n_samples
     run_batch(&batch, n_threads)
     if possible is not None:

@@ -3,23 +3,15 @@
 #define PLR_STOCHASTIC_RANK_H
 
 #include "simd/isa.h"
-
-/* Representation of an item's score and of its noisy score u, by kind of noise:
- *
- *                       location            arrival             the higher u, the
- *     GUMBEL            w = exp(f)          t = exp(-u)         earlier it arrives
- *     GUMBEL_WIDE       f                   -u
- *     NORMAL            f                   -u
- */
-enum { PLR_GUMBEL, PLR_GUMBEL_WIDE, PLR_NORMAL };
+#include "sampling/arrival_times.h"
 
 /* The ranks of a noisy ranking that count. Rank k (from 0) has the drop c_k = theta_k - theta_{k+1}. */
 typedef struct {
     size_t n_ranks;
-    double *arrivals;
+    const double *arrivals;
     double *relevance;    /* of the item at each rank */
-    double *drops;        /* c_k */
-    double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
+    const double *drops;  /* c_k */
+    const double *drop_changes; /* c_{k-1} - c_k, 0 at rank 0 */
     double *factors;      /* scratch of 5 numbers for each rank; this and all the others have room for n_ranks rounded
                              up to a multiple of 8 */
 } noisy_ranking;

@@ -5,6 +5,15 @@
 #include "simd/isa.h"
 #include "random/random_stream.h"
 
+/* Representation of an item's score f and of its noisy score u, by kind of noise:
+ *
+ *                       location            arrival             the higher u, the
+ *     GUMBEL            w = exp(f)          t = exp(-u)         earlier it arrives
+ *     GUMBEL_WIDE       f                   -u
+ *     NORMAL            f                   -u
+ */
+enum { PLR_GUMBEL, PLR_GUMBEL_WIDE, PLR_NORMAL };
+
 typedef struct {
     /* Set arrivals[i] = E_i * inverse_weights[i], E_i ~ Exp(1). Both arrays hold n rounded up to a multiple of 8. */
     void (*linear)(plr_stream *stream, const double *inverse_weights, double *arrivals, size_t n);
