@@ -347,7 +347,7 @@ cdef int32_t plrank_ranking_log_prob(
     clear(log_prob, n_rankings)
     if needed > 0:
         log_prob_of_query(
-            scores, n_items, used, rankings, n_rankings, length, aligned_memory(workspace), log_prob)
+            scores, n_items, used, rankings, n_rankings, length, aligned_memory(workspace), False, log_prob)
     return PLRANK_OK
 
 

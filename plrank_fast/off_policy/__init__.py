@@ -15,9 +15,10 @@ log's):
 
 All of this requires that mu gives a positive probability to everything that the new policy may show. ``clip`` bounds
 the weights and ``self_normalized`` divides by their mean in place of 1: both accept a little bias for less variance.
-Each estimator returns an `OffPolicyEstimate`: the value, its gradient by the new scores, the effective number of
-sessions, a standard error and a bootstrap interval. The value is the mean over all sessions, whatever their query; a
-row of -1 does not count as a session, so that queries may have different numbers of them.
+Each estimator returns an `OffPolicyEstimate`: the value, a standard error, and, computed when they are asked for, its
+gradient by the new scores, the effective number of sessions and a bootstrap interval. The value is the mean over all
+sessions, whatever their query; a row of -1 does not count as a session, so that queries may have different numbers of
+them.
 
 ``relevance_from_clicks`` turns clicks on items into relevance, which any gradient of this library takes: it divides
 clicks by the exact exposure under the logging policy.

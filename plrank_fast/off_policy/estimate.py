@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -16,34 +18,50 @@ from plrank_fast.validation import FloatArray, RandomState
 
 @dataclass(frozen=True, repr=False)
 class OffPolicyEstimate:
-    """The estimated value of a policy, its gradient, and measures of its uncertainty.
+    """The estimated value of a policy, its gradient, and measures of its uncertainty; the arrays are read-only.
 
     Attributes
     ----------
     value : float
         Mean reward of a session under the new policy.
-    gradient : ndarray, shape (n_docs,)
-        Derivative of ``value`` by each of the new scores, to be ascended.
     importance_weights : ndarray, shape (n_sessions,), or (n_sessions, K) for ``rips`` and ``iips``
         w of each session, in the order of the log, after clipping; all 1 for ``pseudo_inverse``.
-    effective_sample_size : float
-        Number of sessions of equal weight that would give the same variance. For weights of ranks, the smallest of
-        all ranks.
     numerators, denominators : ndarray, shape (n_sessions, n_terms)
         ``value`` is the sum over the terms of total numerator over total denominator.
     """
 
     value: float
-    gradient: FloatArray
     importance_weights: FloatArray
-    effective_sample_size: float
     numerators: FloatArray
     denominators: FloatArray
+    _compute_gradient: Callable[[], FloatArray] = field(compare=False)
+    _compute_size: Callable[[], float] = field(compare=False)
+
+    def __post_init__(self) -> None:
+        """Lock the arrays, from which the gradient is computed later."""
+        for name in ("importance_weights", "numerators", "denominators"):
+            object.__setattr__(self, name, validation.read_only(getattr(self, name)))
 
     def __repr__(self) -> str:
         """Return a text with the value and its uncertainty."""
         names = "value", "standard_error", "effective_sample_size"
         return f"OffPolicyEstimate({', '.join(f'{name}={getattr(self, name):.4g}' for name in names)})"
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Return the state to copy or pickle, in which nothing is left to compute."""
+        gradient, size = self.gradient, self.effective_sample_size
+        state = {"_compute_gradient": None, "_compute_size": None, "gradient": gradient, "effective_sample_size": size}
+        return self.__dict__ | state
+
+    @cached_property
+    def gradient(self) -> FloatArray:
+        """Derivative of ``value`` by each of the new scores, (n_docs,), to be ascended; computed at the first use."""
+        return self._compute_gradient()
+
+    @cached_property
+    def effective_sample_size(self) -> float:
+        """Number of sessions of equal weight that would give the same variance; the smallest of all ranks' weights."""
+        return self._compute_size()
 
     @property
     def standard_error(self) -> float:
@@ -127,32 +145,44 @@ def weighted_estimate(
     counts: NDArray[np.bool_],
     gains: FloatArray,
     weights: FloatArray,
-    slopes: FloatArray,
+    summed: FloatArray,
+    slopes: Callable[[], FloatArray],
     self_normalized: bool,
     gradient: Callable[[FloatArray], FloatArray],
 ) -> OffPolicyEstimate:
-    """Return the estimate from weighted gains of sessions, (n_queries, n_rows, n_terms), where ``counts`` is true.
+    """Return the estimate from gains of sessions, (n_queries, n_rows, n_terms), where ``counts`` is true.
 
-    ``gradient`` pulls a cotangent of the variable by which ``slopes`` are the derivatives of the weights back to the
-    scores. Normalised weights give the mean gain of the sessions that have a term, which counts with their share of all
-    sessions; the numerators hold the deviation of that share too, as it varies from log to log.
+    ``weights`` are reported, and ``summed`` are those by which gains are multiplied. ``gradient`` pulls a cotangent of
+    the variable by which ``slopes`` are the derivatives of the weights back to the scores. Normalised weights give the
+    mean gain of the sessions that have a term, which counts with their share of all sessions; the numerators hold the
+    deviation of that share too, as it varies from log to log.
     """
-    w, present = weights[log.shown], counts[log.shown]
-    numerators, denominators, share = w * gains[log.shown], np.ones_like(w), np.ones(w.shape[1])
-    surplus = gains
+    w = log.of_sessions(summed)
+    numerators = w * log.of_sessions(gains)
     if self_normalized:
+        present = log.of_sessions(counts)
         denominators, share = np.where(present, w, 0.0), present.mean(axis=0)
         largest = np.where(share > 0.0, denominators.max(axis=0), 1.0)
         remedy = ": scores rank nothing as the log does"
         validation.each(largest >= validation.SMALLEST_MAGNITUDE, largest, "importance weights", "not all be 0", remedy)
         means = ratios_or_zero(numerators.sum(axis=0), denominators.sum(axis=0))
-        surplus = gains - means
         numerators = share * numerators + means * denominators.mean(axis=0) * (present - share)
-    totals = denominators.sum(axis=0)
-    ratios = ratios_or_zero(numerators.sum(axis=0), totals)
-    cotangent = np.where(counts, ratios_or_zero(share * slopes * surplus, totals), 0.0)
-    size = min(effective_sample_size(w[of_term, k]) for k, of_term in enumerate(present.T) if of_term.any())
-    return OffPolicyEstimate(float(ratios.sum()), gradient(cotangent), w, size, numerators, denominators)
+        totals = denominators.sum(axis=0)
+        value = float(ratios_or_zero(numerators.sum(axis=0), totals).sum())
+    else:
+        denominators, share, means = np.broadcast_to(1.0, w.shape), np.ones(w.shape[1]), np.zeros(w.shape[1])
+        totals = np.full(w.shape[1], float(len(w)))
+        value = float(numerators.sum()) / len(w)
+
+    def compute_gradient() -> FloatArray:
+        surplus = gains - means
+        return gradient(np.where(counts, ratios_or_zero(share * slopes() * surplus, totals), 0.0))
+
+    def compute_size() -> float:
+        of_terms = zip(w.T, log.of_sessions(counts).T, strict=True)
+        return min(effective_sample_size(of_term[present]) for of_term, present in of_terms if present.any())
+
+    return OffPolicyEstimate(value, log.of_sessions(weights), numerators, denominators, compute_gradient, compute_size)
 
 
 def ratios_or_zero(numerators: FloatArray, denominators: FloatArray) -> FloatArray:

@@ -102,10 +102,10 @@ def pseudo_inverse(
         of_documents[part, : ranks.size] = solved[:, 1].reshape(n_docs, -1)
     numerators = (terms * gains)[log.shown][:, np.newaxis]
     weights = np.ones(len(numerators))
-    gradient = log.rank_probabilities_vjp(of_documents / log.n_sessions)
     return OffPolicyEstimate(
-        float(numerators.mean()), gradient, weights, float(len(weights)), numerators, np.ones_like(numerators)
-    )
+        float(numerators.mean()), weights, numerators, np.ones_like(numerators),
+        lambda: log.rank_probabilities_vjp(of_documents / log.n_sessions), lambda: float(len(weights)),
+    )  # fmt: skip
 
 
 def _solve(moments: FloatArray, sides: FloatArray) -> FloatArray:

@@ -11,9 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast._core.gradients.sampled import log_prob_gradient
+from plrank_fast._core.ranking.metrics import log_prob_of_checked
 from plrank_fast.bucket_order import of_orders
 from plrank_fast.probabilities import exposure_vjp
-from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray, IntArray, RankingArray
 
 ENTRIES_AT_ONCE = 1 << 20  # the array of slates and items is processed in parts
@@ -27,6 +27,7 @@ class Log(NamedTuple):
     offsets: IntArray
     rankings: RankingArray  # (n_queries, n_rows, K), -1 past the end of each
     shown: NDArray[np.bool_]  # (n_queries, n_rows)
+    complete: bool  # whether every row is a session of K ranks
     batch: bool
     n_threads: int | None
     ordered: bool  # whether rows are rankings, not sets of items that come first in any order
@@ -39,23 +40,26 @@ class Log(NamedTuple):
     def of_rows(self, values: ArrayLike, name: str) -> FloatArray:
         """Return one number per ranking, (n_queries, n_rows); 0 where there is no session."""
         checked = validation.like_rankings(values, name, self.shown.shape, self.batch)
-        return np.where(self.shown, checked, 0.0)
+        return checked if self.complete else np.where(self.shown, checked, 0.0)
 
     def of_ranks(self, values: ArrayLike, name: str) -> FloatArray:
         """Return one number per rank, (n_queries, n_rows, K); 0 past the end of a ranking."""
         array = validation.like_rankings(values, name, self.rankings.shape, self.batch)
-        return np.where(self.rankings >= 0, array, 0.0)
+        return array if self.complete else np.where(self.rankings >= 0, array, 0.0)
 
-    def log_prob(self, scores: FloatArray, n_ranks: int | None = None) -> FloatArray:
-        """Compute the log-probability of each row, or of its first ranks."""
+    def of_sessions(self, values: NDArray[Any]) -> NDArray[Any]:
+        """Return the rows of an array, (n_queries, n_rows, ...), that are sessions."""
+        return values.reshape(-1, *values.shape[2:]) if self.complete else values[self.shown]
+
+    def log_prob(self, scores: FloatArray, of_prefixes: bool = False) -> FloatArray:
+        """Compute the log-probability of each row, or of the ranks down to each, (n_queries, n_rows, K).
+
+        Past the end of a row it is 0.
+        """
         if not self.ordered:
             return self._of_sets(scores)
-        rankings = self.rankings if n_ranks is None else self.rankings[:, :, :n_ranks]
-        return ranking_log_prob(scores, rankings, offsets=self.offsets, n_threads=self.n_threads)
-
-    def log_prob_of_prefixes(self, scores: FloatArray) -> FloatArray:
-        """Compute the log-probability of the ranks down to each, (n_queries, n_rows, K)."""
-        return np.stack([self.log_prob(scores, k + 1) for k in range(self.rankings.shape[2])], axis=2)
+        values: FloatArray = log_prob_of_checked(scores, self.offsets, self.rankings, of_prefixes, self.n_threads)
+        return values
 
     def log_prob_gradient(self, cotangent: FloatArray, n_ranks: int | None = None) -> FloatArray:
         """Compute the gradient of the new policy's log-probabilities, weighted with ``cotangent`` and summed."""
@@ -111,11 +115,14 @@ def read_log(
     batch = offsets is not None
     threads = validation.threads(n_threads)
     rankings_ = validation.given_rankings(rankings, offsets_, None, batch, True, threads)
-    lengths = np.diff(offsets_)[:, np.newaxis, np.newaxis]
-    rankings_ = np.where(np.arange(rankings_.shape[2]) < lengths, rankings_, -1).astype(np.int32)
-    shown: NDArray[np.bool_] = rankings_.max(axis=2, initial=-1) >= 0
-    validation.count(int(shown.sum()), "the number of rankings that are not empty", 1)
-    return Log(scores_, offsets_, rankings_, shown, batch, threads, validation.flag(ordered, "ordered"))
+    lengths, n_ranks = np.diff(offsets_), rankings_.shape[2]
+    if lengths.min(initial=n_ranks) < n_ranks:
+        beyond = np.arange(n_ranks) >= lengths[:, np.newaxis, np.newaxis]
+        np.copyto(rankings_, -1, where=beyond)
+    shown = np.atleast_2d((rankings_[:, :, :1] >= 0).any(axis=2))
+    validation.count(int(np.count_nonzero(shown)), "the number of rankings that are not empty", 1)
+    complete = bool((rankings_[:, :, -1] >= 0).all())
+    return Log(scores_, offsets_, rankings_, shown, complete, batch, threads, validation.flag(ordered, "ordered"))
 
 
 def scores_of_logging_policy(log: Log, logging_scores: ArrayLike) -> FloatArray:

@@ -128,23 +128,32 @@ def given_propensities(
 
 def importance_weights(
     log_ratio: FloatArray, present: NDArray[np.bool_], clip: float | None, self_normalized: bool, name: str
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Return importance weights, (n_queries, n_rows, n_terms), the ones to sum, and the derivatives of these.
+) -> tuple[FloatArray, FloatArray, NDArray[np.bool_] | None]:
+    """Return importance weights, (n_queries, n_rows, n_terms), the ones to sum, and which are clipped, None for none.
 
-    Derivatives are by the new policy's log-probability, 0 where a weight is clipped. The weights to sum are in units of
-    the term's largest one if they are ``self_normalized``: the unit cancels. ``name`` is the argument that holds the
-    probabilities of the log.
+    The weights to sum are in units of the term's largest one if they are ``self_normalized``: the unit cancels. They
+    are their own derivatives by the new policy's log-probability, unless they are clipped. ``name`` is the argument
+    that holds the probabilities of the log.
     """
     bound = validation.LARGEST_MAGNITUDE if clip is None else validation.factor(clip, "clip")
     largest, limit = log_ratio.max(initial=-np.inf), float(np.log(bound))
     must = f"{name} must not make a ranking of the log e**{limit:.0f} times less probable than scores do"
     fits = clip is not None or largest <= limit
     validation.require(fits, f"{must}, got e**{largest:g} times: bound the weights with clip")
-    clipped, log_weights = log_ratio >= limit, np.minimum(log_ratio, limit)
-    weights = np.where(clipped, bound, np.exp(log_weights))
+    clipped, log_weights = None, log_ratio
+    if largest >= limit:
+        clipped, log_weights = log_ratio >= limit, np.minimum(log_ratio, limit)
+    weights = np.exp(log_weights)
+    if clipped is not None:
+        weights[clipped] = bound
     summed = weights
     if self_normalized:
         log_weights = np.where(present, log_weights, -np.inf)
         units = log_weights.max(axis=(0, 1))
         summed = np.exp(log_weights - np.where(units > -np.inf, units, 0.0))
-    return weights, summed, np.where(clipped, 0.0, summed)
+    return weights, summed, clipped
+
+
+def slopes_of(summed: FloatArray, clipped: NDArray[np.bool_] | None) -> FloatArray:
+    """Return the derivatives of weights by the new policy's log-probability."""
+    return summed if clipped is None else np.where(clipped, 0.0, summed)

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.ranking.rankings import at_places
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import read_log, scores_of_logging_policy
-from plrank_fast.off_policy.propensities import given_propensities, importance_weights
+from plrank_fast.off_policy.propensities import given_propensities, importance_weights, slopes_of
 from plrank_fast.probabilities import rank_probabilities
 from plrank_fast.validation import FloatArray
 
@@ -68,8 +67,8 @@ def rips(
     .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
               \quad w_{ik} = \frac{\pi(y_{i1} \ldots y_{ik})}{\mu(y_{i1} \ldots y_{ik})}
 
-    The cost is O(N K (D + K)). The estimator is also called reward interaction inverse propensity scoring, or
-    cascade weights.
+    The value costs O(D + N K) and the gradient O(N K (D + K)). The estimator is also called reward interaction inverse
+    propensity scoring, or cascade weights.
 
     Examples
     --------
@@ -89,16 +88,17 @@ def rips(
         validation.each(falls, chances[:, :, 1:], name, "not rise from rank to rank, as all ranks down to each count")
         logged = np.log(chances)
     else:
-        logged = validation.representable(log.log_prob_of_prefixes(scores_of_logging_policy(log, given)), name)
-    log_ratio = np.where(at_rank, log.log_prob_of_prefixes(log.scores) - logged, 0.0)
-    weights, summed, slopes = importance_weights(log_ratio, at_rank, clip, self_normalized, name)
+        logged = validation.representable(log.log_prob(scores_of_logging_policy(log, given), of_prefixes=True), name)
+    log_ratio = log.log_prob(log.scores, of_prefixes=True) - logged
+    weights, summed, clipped = importance_weights(log_ratio, at_rank, clip, self_normalized, name)
 
     def gradient(cotangent: FloatArray) -> FloatArray:
         parts = [log.log_prob_gradient(cotangent[:, :, k], k + 1) for k in range(cotangent.shape[2])]
         return np.sum(parts, axis=0)
 
-    estimate = weighted_estimate(log, at_rank, gains, summed, slopes, self_normalized, gradient)
-    return replace(estimate, importance_weights=weights[log.shown])
+    return weighted_estimate(
+        log, at_rank, gains, weights, summed, lambda: slopes_of(summed, clipped), self_normalized, gradient
+    )
 
 
 @validation.hinted
@@ -152,9 +152,9 @@ def iips(
     .. math:: V = \frac{1}{N} \sum_i \sum_k w_{ik} r_{ik},
               \quad w_{ik} = \frac{P_{\text{new}}(y_{ik} \text{ at } k)}{P_{\text{log}}(y_{ik} \text{ at } k)}
 
-    Both probabilities are exact (``rank_probabilities``), and so is the gradient. The cost is O(N K),
-    ``rank_probabilities`` twice and ``exposure_vjp`` K times. The estimator is also called independent inverse
-    propensity scoring, or item-position weights.
+    Both probabilities are exact (``rank_probabilities``), and so is the gradient. The value costs O(N K) and
+    ``rank_probabilities`` twice, the gradient O(N K) and ``exposure_vjp`` K times. The estimator is also called
+    independent inverse propensity scoring, or item-position weights.
 
     Examples
     --------
@@ -169,27 +169,34 @@ def iips(
     name, given = validation.only_one({"propensities": propensities, "logging_scores": logging_scores})
     self_normalized = validation.flag(self_normalized, "self_normalized")
     n_ranks, at_rank = log.rankings.shape[2], log.rankings >= 0
-    documents, ranks = log.documents(), np.arange(n_ranks)
 
     def chances(scores: FloatArray) -> FloatArray:
-        of_documents = rank_probabilities(scores, n_ranks, offsets=log.offsets, n_threads=log.n_threads)
-        return np.where(at_rank, of_documents[documents, ranks], 1.0)
+        return rank_probabilities(scores, n_ranks, offsets=log.offsets, n_threads=log.n_threads)
 
+    def in_log(of_documents: FloatArray) -> FloatArray:
+        values: FloatArray = at_places(of_documents, log.offsets, log.rankings, 1.0)
+        return values
+
+    new = chances(log.scores)
     if name == "propensities":
         old = given_propensities(log, given, at_rank, validation.SMALLEST_MAGNITUDE)
+        weights = in_log(new) / old
     else:
-        of_log = "the probabilities of the log under logging_scores"
-        old = validation.chances(chances(scores_of_logging_policy(log, given)), of_log)
-    new = chances(log.scores)
-    weights = new / old
+        of_old = chances(scores_of_logging_policy(log, given))
+        possible = of_old >= validation.SMALLEST_MAGNITUDE
+        if not possible.all():
+            validation.chances(in_log(of_old), "the probabilities of the log under logging_scores")
+        weights = in_log(np.divide(new, of_old, out=np.zeros_like(new), where=possible))
     bound = np.inf if clip is None else validation.factor(clip, "clip")
-    # The derivative of a weight by the new probability of item d at rank k is 1 / P(rank of d = k; log).
-    slopes = np.where(weights < bound, 1.0 / old, 0.0)
-    places = documents[at_rank], np.broadcast_to(ranks, at_rank.shape)[at_rank]
+
+    def slopes() -> FloatArray:
+        """Derivative of a weight by the new probability of item d at rank k: 1 / P(rank of d = k; log)."""
+        return np.where(weights < bound, 1.0 / (old if name == "propensities" else in_log(of_old)), 0.0)
 
     def gradient(by_probability: FloatArray) -> FloatArray:
-        of_documents = np.zeros((log.scores.size, n_ranks))
-        np.add.at(of_documents, places, by_probability[at_rank])
-        return log.rank_probabilities_vjp(of_documents)
+        places = (log.documents() * n_ranks + np.arange(n_ranks))[at_rank]
+        of_documents = np.bincount(places, by_probability[at_rank], new.size).astype(np.float64, copy=False)
+        return log.rank_probabilities_vjp(of_documents.reshape(new.shape))
 
-    return weighted_estimate(log, at_rank, gains, np.minimum(weights, bound), slopes, self_normalized, gradient)
+    bounded = weights if clip is None else np.minimum(weights, bound)
+    return weighted_estimate(log, at_rank, gains, bounded, bounded, slopes, self_normalized, gradient)

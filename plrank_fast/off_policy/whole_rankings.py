@@ -11,7 +11,7 @@ from plrank_fast import validation
 from plrank_fast._core.gradients import exact
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
-from plrank_fast.off_policy.propensities import importance_weights, log_propensities
+from plrank_fast.off_policy.propensities import importance_weights, log_propensities, slopes_of
 from plrank_fast.validation import FloatArray
 
 
@@ -67,7 +67,7 @@ def ips(
     .. math:: V = \frac{1}{N} \sum_i w_i r_i, \quad w_i = \frac{\pi(y_i)}{\mu(y_i)},
               \quad \frac{dV}{df} = \frac{1}{N} \sum_i w_i r_i \frac{d \ln \pi(y_i)}{df}
 
-    The cost is O(N (D + K)), with sets O(N D log D).
+    The value costs O(D + N K) and the gradient O(N (D + K)); of sets, each costs O(N D log D).
 
     Examples
     --------
@@ -166,7 +166,7 @@ def doubly_robust(
     # The prediction for a session is of as many ranks as it was shown; a whole list has all.
     reached = at_rank.sum(axis=2)
     reached = np.where(reached == lengths[:, np.newaxis], n_ranks, reached)
-    expected, gradient = np.zeros(log.shown.shape), corrections.gradient
+    expected, gradient = np.zeros(log.shown.shape), np.zeros(log.scores.shape)
     for length in np.unique(reached[log.shown]).tolist():
         rows = theta[:, :length]
         values, slopes = exact.expectations(
@@ -180,7 +180,7 @@ def doubly_robust(
     return replace(
         corrections,
         value=float(terms.mean()) + corrections.value,
-        gradient=gradient,
+        _compute_gradient=lambda: corrections.gradient + gradient,
         numerators=np.column_stack([terms, corrections.numerators]),
         denominators=np.column_stack([np.ones_like(terms), corrections.denominators]),
     )
@@ -199,9 +199,8 @@ def _weighted_rankings(
     self_normalized = validation.flag(self_normalized, "self_normalized")
     name = "propensities" if logging_scores is None else "logging_scores"
     log_ratio, shown = ((log.log_prob(log.scores) - logged)[:, :, np.newaxis], log.shown[:, :, np.newaxis])
-    weights, summed, slopes = importance_weights(log_ratio, shown, clip, self_normalized, name)
-    estimate = weighted_estimate(
-        log, shown, gains[:, :, np.newaxis], summed, slopes, self_normalized,
-        lambda cotangent: log.log_prob_gradient(cotangent[:, :, 0]),
+    weights, summed, clipped = importance_weights(log_ratio, shown, clip, self_normalized, name)
+    return weighted_estimate(
+        log, shown, gains[:, :, np.newaxis], weights[:, :, 0], summed, lambda: slopes_of(summed, clipped),
+        self_normalized, lambda cotangent: log.log_prob_gradient(cotangent[:, :, 0]),
     )  # fmt: skip
-    return replace(estimate, importance_weights=weights[log.shown][:, 0])

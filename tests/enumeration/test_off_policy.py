@@ -1,12 +1,15 @@
 """Estimates of a policy's value from another one's log: unbiased where theory says so, and the gradient is theirs."""
 
+import copy
 import itertools
+import pickle
 
 import numpy as np
 import pytest
 
 import plrank_fast as plr
 from plrank_fast import off_policy
+from plrank_fast._core.ranking.metrics import log_prob_of_checked
 
 N_DOCS, N_RANKS = 4, 3
 RNG = np.random.default_rng(5)
@@ -225,6 +228,64 @@ def test_by_hand():
     clicks = {"examination": [1.0, 0.5], "noise": [0.25, 0.125], "predicted": [0.5, 0.25]}
     found = off_policy.relevance_from_clicks([[0, 1], [1, -1]], [[1, 0], [1, 0]], [0.5, 1.0], **clicks)
     np.testing.assert_array_equal(found, [0.75, 0.375])
+
+
+@pytest.mark.parametrize("spread", [1.0, 300.0])
+def test_ranks_down_to_each(spread):
+    """Log-probabilities of every prefix, of rankings that end after every rank, against quadruple range.
+
+    Mutants: factors of a logarithm not cleared after it; the ranks of the first ranking in all; weights of leading
+    items among the placed others; a rank's odds over all the weight before it, or added to those of the ranks above;
+    the odds of an item whose weight underflows.
+    """
+    rng = np.random.default_rng(3)
+    offsets = np.array([0, 50, 50, 93])
+    scores = spread * rng.normal(size=93)
+    drawn = plr.sample_rankings(rng.normal(size=93), 45, 41, offsets=offsets, rng=0)
+    rankings = np.where(np.arange(41) < np.arange(45)[:, np.newaxis], drawn, -1).astype(np.int32)
+    expected = np.zeros(rankings.shape)
+    for query, row in itertools.product((0, 2), range(45)):
+        f = scores[offsets[query] : offsets[query + 1]].astype(np.longdouble)
+        left, total = np.ones(f.size, dtype=bool), np.longdouble(0.0)
+        for k, item in enumerate(rankings[query, row, :row]):
+            left[item] = False
+            total -= np.log1p(np.exp(f[left] - f[item]).sum())
+            expected[query, row, k] = total
+    found = log_prob_of_checked(scores, offsets, rankings, True, None)
+    np.testing.assert_allclose(found, expected, rtol=1e-13, atol=0)
+    last = plr.ranking_log_prob(scores, rankings, offsets=offsets)
+    np.testing.assert_allclose(
+        last,
+        np.take_along_axis(expected, np.maximum(np.arange(45) - 1, 0).reshape(1, 45, 1).clip(max=40), axis=2)[:, :, 0],
+        rtol=1e-13,
+        atol=0,
+    )
+
+
+@pytest.mark.parametrize("name", UNBIASED)
+def test_gradients_are_made_when_they_are_asked_for(name, monkeypatch):
+    """And are the same then, in a copy too. Mutants: with the value; a copy without it; arrays that can be changed."""
+    estimator, rewards, _ = UNBIASED[name]
+    estimate = estimator(NEW, EVERY, rewards, **LOGGED)
+    made = []
+
+    def counting(original):
+        return lambda *given: made.append(1) or original(*given)
+
+    for function in ("log_prob_gradient", "rank_probabilities_vjp"):
+        monkeypatch.setattr(off_policy.log.Log, function, counting(getattr(off_policy.log.Log, function)))
+    copied = pickle.loads(pickle.dumps(estimate)) if name == "ips" else copy.deepcopy(estimate)
+    assert made
+    made.clear()
+    assert (copied.gradient == estimate.gradient).all()
+    assert copied.effective_sample_size == estimate.effective_sample_size
+    again = estimator(NEW, EVERY, rewards, **LOGGED)
+    assert again.value == estimate.value
+    assert again.standard_error == copied.standard_error
+    assert not made
+    assert (again.gradient == estimate.gradient).all()
+    with pytest.raises(ValueError, match="read-only"):
+        estimate.importance_weights[...] = 0.0
 
 
 def test_long_rankings_do_not_underflow():

@@ -19,6 +19,6 @@ cdef double ideal_dcg_of_query(
 cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
-    char *workspace, double *log_prob
+    char *workspace, bint of_prefixes, double *log_prob
 ) noexcept nogil
 cdef object discounts_of(intp_t n_ranks)

@@ -2,13 +2,14 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, isnan, ldexp, log, log1p
+from libc.math cimport INFINITY, isnan, ldexp, log
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.remaining cimport (
-    Remaining, analyse_ranking, lay_out_remaining, prepare_remaining, ranks_placed, unit_ratio, weight_in_unit,
+    Remaining, analyse_ranking, lay_out_remaining, prepare_remaining, ranks_placed, sum_remaining, unit_ratio,
+    weight_in_unit,
 )
 from plrank_fast._core.runtime.arguments cimport (
     NOT_TAKEN,
@@ -344,40 +345,63 @@ cdef double greedy_alpha_dcg(
     return total
 
 
-cdef double LEAST_WEIGHT = 1e-290  # the weights of all other items, each at most 1, may be divided by it
+cdef enum:
+    FACTORS_PER_LOG = 16  # whose rounding adds up in a logarithm
+cdef double LARGEST_ODDS = 1e100
+
+
+cdef inline double log_of_chance(double odds) noexcept nogil:
+    """Return -log(1 + odds), for odds of at least 0; ``log1p`` takes branches that are hard to predict."""
+    cdef double whole = 1.0 + odds
+    return (whole - 1.0 - odds) / whole - log(whole)
 
 
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
-    char *workspace, double *log_prob
+    char *workspace, bint of_prefixes, double *log_prob
 ) noexcept nogil:
     """Return the log of the product over ranks of w_{y_k} / S_k, in the unit of each rank; a ranking may end with -1.
 
-    Each factor is computed as -log(1 + S_{k+1} / w_{y_k}), so that near-certain choices keep their digits, unless w
-    underflows in that unit.
+    With ``of_prefixes``, ``log_prob`` is like the rankings and has the log of the product down to each rank. Each
+    factor is 1 / (1 + S_{k+1} / w_{y_k}), and the odds against a few of them, 1 / product - 1, are a sum of positive
+    terms. So near-certain choices keep their digits, unless w underflows in that unit.
     """
     cdef Remaining *remaining = <Remaining *>state_at(workspace, lay_out_remaining, n_items, cutoff)
-    cdef intp_t i, k, unit, next_unit
+    cdef intp_t i, k, unit
     cdef const int32_t *ranking
-    cdef double weight, left_over
+    cdef double weight, left_over, odds
     cdef Sum total
     prepare_remaining(remaining, scores, n_items, cutoff)
     for i in range(n_rankings):
         ranking = rankings + i * stride
         remaining.cutoff = ranks_placed(ranking, cutoff)
-        analyse_ranking(remaining, ranking)
+        if remaining.wide:
+            analyse_ranking(remaining, ranking)
+        else:
+            sum_remaining(remaining, ranking)
         total = Sum(0.0, 0.0)
+        odds = 0.0
         for k in range(remaining.cutoff):
-            unit, next_unit = remaining.unit_position[k], remaining.unit_position[k + 1]
-            weight = weight_in_unit(remaining, ranking[k], unit)
-            if weight < LEAST_WEIGHT:
-                add(&total, (scores[ranking[k]] - scores[remaining.leading[unit]]) - log(remaining.sums[k]))
-                continue
             left_over = remaining.sums[k + 1]
-            if next_unit < remaining.n_leading:
-                left_over *= unit_ratio(remaining, next_unit, unit)
-            add(&total, -log1p(left_over / weight))
-        log_prob[i] = value_of(&total)
+            if not remaining.wide:
+                odds += left_over / remaining.weights[ranking[k]] * (1.0 + odds)
+            else:
+                unit = remaining.unit_position[k]
+                weight = weight_in_unit(remaining, ranking[k], unit)
+                if weight * LARGEST_ODDS < 1.0:
+                    add(&total, (scores[ranking[k]] - scores[remaining.leading[unit]]) - log(remaining.sums[k]))
+                else:
+                    if remaining.unit_position[k + 1] < remaining.n_leading:
+                        left_over *= unit_ratio(remaining, remaining.unit_position[k + 1], unit)
+                    odds += left_over / weight * (1.0 + odds)
+            if odds > LARGEST_ODDS or k % FACTORS_PER_LOG == FACTORS_PER_LOG - 1:
+                add(&total, log_of_chance(odds))
+                odds = 0.0
+            if of_prefixes:
+                log_prob[i * stride + k] = value_of(&total) + log_of_chance(odds)
+        if not of_prefixes:
+            add(&total, log_of_chance(odds))
+            log_prob[i] = value_of(&total)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -451,6 +475,7 @@ cdef struct RankingsCall:
     int32_t *rankings           # (n_queries, n_rankings, n_ranks)
     intp_t n_rankings, n_ranks
     double *out                 # (n_queries, n_rankings), 0 before
+    bint of_prefixes            # whether ``out`` has a value for each rank
     Judgements judged
     double *ideal               # (n_queries,), alpha-DCG of the ranking that is chosen greedily, NaN if not yet known
 
@@ -486,15 +511,17 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
     log_prob_of_query(
         query.scores, query.n_items, min(query.n_items, call.n_ranks),
         call.rankings + q * call.n_rankings * call.n_ranks, call.n_rankings, call.n_ranks, workspace,
-        call.out + q * call.n_rankings)
+        call.of_prefixes, call.out + q * call.n_rankings * (call.n_ranks if call.of_prefixes else 1))
 
 
 cdef object run_over_rankings(
-    RankingsCall *call, query_function of_query, object rankings, size_t workspace, double ns_per_item, n_threads
+    RankingsCall *call, query_function of_query, object rankings, size_t workspace, double ns_per_item, n_threads,
+    bint of_prefixes=False
 ):
-    """Return a number for each ranking, (n_queries, n_rankings)."""
+    """Return a number for each ranking, (n_queries, n_rankings), or for each of its ranks."""
     cdef Batch batch = new_batch(call.queries.offsets, rankings.shape[0])
-    values = zeros(rankings.shape[:2])
+    values = zeros(rankings.shape if of_prefixes else rankings.shape[:2])
+    call.of_prefixes = of_prefixes
     call.rankings, call.out = <int32_t *>data_of(rankings), <double *>data_of(values)
     call.n_rankings, call.n_ranks = rankings.shape[1], rankings.shape[2]
     batch.call = call
@@ -681,6 +708,20 @@ def alpha_ndcg(judged, offsets, double kept, rankings, ideal, n_threads):
         1.0 + rankings.shape[1] * n_topics, n_threads)
 
 
+cdef object run_log_prob(RankingsCall *call, object rankings, intp_t longest, n_threads, bint of_prefixes):
+    return run_over_rankings(
+        call, log_prob_in_batch, rankings,
+        bytes_of(lay_out_remaining, longest, min(<intp_t>rankings.shape[2], longest)),
+        10.0 + rankings.shape[1], n_threads, of_prefixes)
+
+
+def log_prob_of_checked(scores, offsets, rankings, bint of_prefixes, n_threads):
+    """Return log-probabilities of checked rankings, (n_queries, n_rankings), or of the ranks down to each of theirs."""
+    cdef RankingsCall call
+    call.queries = Queries(<const int64_t *>read_only(offsets), <const double *>read_only(scores), NULL, NULL, 0, 0)
+    return run_log_prob(&call, rankings, np.diff(offsets).max(initial=0), n_threads, of_prefixes)
+
+
 def ranking_log_prob(scores, rankings, offsets, n_threads):
     """Return log-probabilities (n_queries, n_rankings), without the first axis if there are no ``offsets``."""
     cdef RankingsCall call
@@ -696,10 +737,7 @@ def ranking_log_prob(scores, rankings, offsets, n_threads):
     if possible is not None:
         given, impossible = validation.rankings_of_possible(given, starts, possible, all_offsets)
     call.queries = checked.queries
-    result = run_over_rankings(
-        &call, log_prob_in_batch, given,
-        bytes_of(lay_out_remaining, checked.longest, min(<intp_t>given.shape[2], checked.longest)),
-        10.0 + given.shape[1], n_threads)
+    result = run_log_prob(&call, given, checked.longest, n_threads, False)
     if possible is not None:
         result[impossible] = -INFINITY
     return result[0] if offsets is None else result

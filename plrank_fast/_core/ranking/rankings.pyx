@@ -99,3 +99,24 @@ def checked(given, offsets, intp_t cutoff, bint prefixes, n_threads):
     query = int((faults[:, 0] > 0).argmax())
     kind, ranking, rank = faults[query].tolist()
     return rankings, (kind, (query, ranking, rank))
+
+
+def at_places(table, offsets, rankings, double otherwise):
+    """Return the entry of ``table`` (n_docs, length) for the item at each rank of checked rankings; in their shape.
+
+    Past the end of a ranking it is ``otherwise``.
+    """
+    cdef const double *entries = <const double *>read_only(table)
+    cdef const int64_t *starts = <const int64_t *>read_only(offsets)
+    cdef const int32_t *items = <const int32_t *>read_only(rankings)
+    cdef intp_t n_rankings = rankings.shape[1], length = rankings.shape[2], q, k
+    cdef double *found
+    values = np.empty(rankings.shape)
+    found = <double *>data_of(values)
+    for q in range(<intp_t>rankings.shape[0]):
+        for _ in range(n_rankings):
+            for k in range(length):
+                found[k] = entries[(starts[q] + items[k]) * length + k] if items[k] >= 0 else otherwise
+            found += length
+            items += length
+    return values

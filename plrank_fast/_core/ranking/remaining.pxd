@@ -16,19 +16,20 @@ cdef struct Remaining:
     int32_t *position          # position of each item among the leading ones; n_leading for the others
     double *leading_weights    # weights of the leading items
     double *step               # exp(score[leading[p]] - score[leading[p - 1]]) if wide, else 1
-    double *keys               # (n_items,) scratch of the selection
+    double *keys               # (n_items,) scratch of the selection, then weights of the items that do not lead, else 0
     double other_weight        # sum over the items that do not lead, in units of the last leading item
     # the following describe the ranking last analysed
     int64_t *stamp             # number of the last ranking that placed each leading position
     int64_t ranking_number
     intp_t first_unplaced      # leading position of the highest-scored item left over; n_leading if there is none
     intp_t *unit_position      # (cutoff + 1,) leading position that is the unit before each rank
-    double *sums               # (cutoff + 1,) weight not placed before each rank, in that rank's unit
+    double *sums               # (cutoff + 1,) weight not placed before each rank, in that rank's unit; and one more
 
 cdef void take_remaining(Layout *layout, Remaining *remaining, intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void lay_out_remaining(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n_items, intp_t cutoff) noexcept nogil
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil
+cdef void sum_remaining(Remaining *remaining, const int32_t *ranking) noexcept nogil
 cdef void hand_out_sums(
     const Remaining *remaining, double *sums, const double *factors, double sign, double *gradient) noexcept nogil
 

@@ -18,6 +18,7 @@ Per ranking this is O(K); per query O(D), as the leading items come from introse
 """
 
 from libc.math cimport INFINITY, exp
+from libc.string cimport memcpy
 
 from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
 from plrank_fast._core.ranking.weights cimport PLR_LARGEST_SPREAD, relative_weights_of
@@ -32,7 +33,7 @@ cdef void take_remaining(Layout *layout, Remaining *remaining, intp_t n_items, i
     remaining.weights = <double *>take(layout, items)
     remaining.leading_weights = <double *>take(layout, ranks)
     remaining.step = <double *>take(layout, ranks)
-    remaining.sums = <double *>take(layout, ranks)
+    remaining.sums = <double *>take(layout, ranks + sizeof(double))
     remaining.unit_position = <intp_t *>take(layout, (cutoff + 1) * sizeof(intp_t))
     remaining.stamp = <int64_t *>take(layout, (cutoff + 1) * sizeof(int64_t))
     remaining.leading = <int32_t *>take(layout, n_items * sizeof(int32_t))
@@ -83,6 +84,9 @@ cdef void prepare_remaining(Remaining *remaining, const double *scores, intp_t n
     for p in range(remaining.n_leading, n_items):
         add(&others, weight_in_unit(remaining, remaining.leading[p], remaining.n_leading - 1))
     remaining.other_weight = value_of(&others)
+    memcpy(keys, remaining.weights, n_items * sizeof(double))
+    for p in range(remaining.n_leading):
+        keys[remaining.leading[p]] = 0.0
 
 
 cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept nogil:
@@ -120,6 +124,24 @@ cdef void analyse_ranking(Remaining *remaining, const int32_t *ranking) noexcept
             left_over *= unit_ratio(remaining, remaining.unit_position[k + 1], remaining.unit_position[k])
         left_over += weight_in_unit(remaining, ranking[k], remaining.unit_position[k])
         remaining.sums[k] = left_over
+
+
+cdef void sum_remaining(Remaining *remaining, const int32_t *ranking) noexcept nogil:
+    """Fill ``sums`` alone, for a query that is not wide: as ``analyse_ranking`` does, but without branches. O(K)."""
+    cdef double *sums = remaining.sums
+    cdef double placed_others = 0.0, left_over
+    cdef intp_t k, p
+    memcpy(sums, remaining.leading_weights, remaining.n_leading * sizeof(double))
+    for k in range(remaining.cutoff):
+        placed_others += remaining.keys[ranking[k]]
+        sums[remaining.position[ranking[k]]] = 0.0  # the entry past the leading items is for the others
+    left_over = max(0.0, remaining.other_weight - placed_others)
+    for p in range(remaining.n_leading - 1, -1, -1):
+        left_over += sums[p]
+    sums[remaining.cutoff] = left_over
+    for k in range(remaining.cutoff - 1, -1, -1):
+        left_over += remaining.weights[ranking[k]]
+        sums[k] = left_over
 
 
 cdef void hand_out_sums(
