@@ -23,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import plrank_fast as plr
-from plrank_fast import fairness, off_policy
+from plrank_fast import off_policy
 from plrank_fast.data import generate, load_letor
 
 CUTOFF = 10
@@ -67,8 +67,11 @@ def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed)
         return chances
     exposure = {
         "naive": lambda: np.ones(len(X)),
-        "IPS, sampled": lambda: fairness.expected_exposure(
-            logging, LOOKS, offsets=offsets, method="sample", n_samples=100, rng=seed
+        "IPS, sampled": lambda: plr.exposure(
+            logging,
+            LOOKS,
+            offsets=offsets,
+            rankings=plr.sample_rankings(logging, 100, LOOKS.size, offsets=offsets, rng=seed),
         ),
     }.get(estimate, lambda: off_policy.item_propensities(logging, LOOKS, offsets=offsets))()
     # a lower bound: rarely seen documents would give estimates of large variance

@@ -13,7 +13,7 @@ is the mean over its pairs of the squares, or of the absolute values, of these d
 (The published evaluation of the SIGIR 2021 paper has these two labels swapped.) The disparity depends on the policy
 through the exposures alone. So its gradient by the scores is the gradient of an expected metric whose relevance of
 document d is the derivative of the disparity by E_d (the reward trick of that paper). Any gradient estimator of this
-library computes it, and ``pl_rank_exact``, alias ``exposure_vjp``, through the exact Jacobian of the exposures.
+library computes it, and ``exposure_vjp`` through the exact Jacobian of the exposures.
 
 Source: Oosterhuis, "Computationally Efficient Optimization of Plackett-Luce Ranking Models for Relevance and Fairness",
 SIGIR 2021, section 6.
@@ -31,77 +31,11 @@ from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
-__all__ = ["disparity", "disparity_gradient", "expected_exposure"]
+__all__ = ["disparity", "disparity_gradient"]
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-def expected_exposure(
-    scores: ArrayLike,
-    rank_weights: ArrayLike,
-    *,
-    offsets: ArrayLike | None = None,
-    method: validation.ExpectationMethod = "exact",
-    n_samples: int = 100,
-    rankings: ArrayLike | None = None,
-    rng: RandomState = None,
-    n_threads: int | None = None,
-    first_query: int = 0,
-) -> FloatArray:
-    """Compute the expected exposure of each document, exactly or from rankings.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values at any distance.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
-        end of a query do not count.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    method : {"exact", "sample"}
-        "exact": ``plrank_fast.exposure``; "sample": the mean over ``n_samples`` drawn rankings, or over ``rankings``.
-    n_samples : int
-        Rankings drawn for each query, N.
-    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
-        Rankings to use instead of drawing, each of length K or more, or of all documents.
-    rng : None, int, SeedSequence, BitGenerator or Generator
-        Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
-        advanced by one draw, and None is fresh entropy.
-    n_threads : int, optional
-        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
-        -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-
-    Notes
-    -----
-    "sample" takes O(N K) per query besides drawing.
-
-    Examples
-    --------
-    >>> from plrank_fast import fairness
-    >>> fairness.expected_exposure([0.0, 0.0], [1.0, 0.5])
-    array([0.75, 0.75])
-    >>> fairness.expected_exposure([0.0, 0.0], [1.0, 0.5], method="sample", rankings=[[0, 1]])
-    array([1. , 0.5])
-    """
-    validation.choice(method, "method", validation.ExpectationMethod)
-    validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
-    validation.count(n_samples, "n_samples", 1)
-    validation.count(first_query, "first_query", 0)
-    if method == "exact":
-        return probabilities.exposure(scores, rank_weights, offsets=offsets, n_threads=n_threads)
-    return _sampled.estimate(
-        "exposure", scores, None, rank_weights, offsets, n_samples, rankings, rng, "auto", n_threads, None, first_query
-    )
 
 
 def disparity(
@@ -112,7 +46,7 @@ def disparity(
     Parameters
     ----------
     exposure : array_like, shape (n_docs,)
-        Exposure of each document, such as ``expected_exposure`` gives.
+        Exposure of each document, such as ``plrank_fast.exposure`` gives.
     merit : array_like, shape (n_docs,)
         Merit of each document, to which its exposure should be proportional, for instance its relevance; not negative.
     offsets : array_like of int, shape (n_queries + 1,), optional
@@ -204,7 +138,7 @@ def disparity_gradient(
 
     Notes
     -----
-    The cost is one gradient and one ``expected_exposure``: O(Q D K) with Q nodes if both are exact.
+    The cost is one gradient and one ``exposure``: O(Q D K) with Q nodes if both are exact.
 
     Examples
     --------
@@ -226,20 +160,18 @@ def disparity_gradient(
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
     method = registry.resolve_method(method, offsets_, weights.shape[1])
     batch: dict[str, Any] = {"offsets": offsets_, "n_threads": n_threads}
-    of_exposure: dict[str, Any] = {}
-    of_gradient: dict[str, Any] = {}
-    if method != registry.EXACT:
-        batch["first_query"] = first_query
-        of_exposure, of_gradient = (
-            {"n_samples": n_samples, "rng": seed} for seed in validation.seed_sequence(rng).spawn(2)
-        )
-        of_exposure["method"] = "sample"
-    exposure = expected_exposure(scores_, shared, **of_exposure, **batch)
+    if method == registry.EXACT:
+        exposure = probabilities.exposure(scores_, shared, **batch)
+    else:
+        of_exposure, of_gradient = validation.seed_sequence(rng).spawn(2)
+        exposure = _sampled.estimate(
+            "exposure", scores_, None, shared, offsets_, n_samples, None, of_exposure, "auto", n_threads, None,
+            first_query,
+        )  # fmt: skip
+        batch |= {"n_samples": n_samples, "rng": of_gradient, "first_query": first_query}
     values, reward = (_squared if kind == "squared" else _absolute)(exposure, merit_, offsets_)
     estimator = registry.ESTIMATORS[method].function
-    return values, validation.homogeneous(
-        lambda reward: estimator(scores_, reward, shared, **of_gradient, **batch), reward, offsets_
-    )
+    return values, validation.homogeneous(lambda reward: estimator(scores_, reward, shared, **batch), reward, offsets_)
 
 
 def _squared(exposure: FloatArray, merit: FloatArray, offsets: IntArray) -> tuple[FloatArray, FloatArray]:

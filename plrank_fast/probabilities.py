@@ -254,6 +254,7 @@ def exposure(
     rank_weights: ArrayLike,
     *,
     offsets: ArrayLike | None = None,
+    rankings: ArrayLike | None = None,
     rtol: float = RTOL_OF_EXPOSURE,
     n_threads: int | None = None,
     out: FloatArray | None = None,
@@ -269,6 +270,8 @@ def exposure(
         end of a query do not count.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
+    rankings : array_like of int, shape (N, length), or (n_queries, N, length) with ``offsets``, optional
+        Rankings to average over in place of the policy's, each of length K or more, or of all documents.
     rtol : float
         Relative tolerance, from 1e-10 to below 1, for each query: the norm of the error is at most ``rtol`` times the
         norm of the exposures, or times max|theta| / 1000 if that is larger.
@@ -290,15 +293,22 @@ def exposure(
 
     Notes
     -----
-    The exposure is the derivative of ``expected_metric`` by relevance, and costs as much as ``pl_rank_exact``. Its
-    vector-Jacobian product is ``exposure_vjp``.
+    The exposure is the derivative of ``expected_metric`` by relevance, and costs as much as ``pl_rank_exact``, or
+    O(N K) per query for given rankings. Its vector-Jacobian product is ``exposure_vjp``.
 
     Examples
     --------
     >>> import plrank_fast as plr
     >>> plr.exposure([0.0, 0.0], [1.0, 0.5])
     array([0.75, 0.75])
+    >>> plr.exposure([0.0, 0.0], [1.0, 0.5], rankings=[[0, 1]])
+    array([1. , 0.5])
     """
+    if rankings is not None:
+        validation.relative_tolerance(rtol)
+        return _sampled.estimate(
+            "exposure", scores, None, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out, 0
+        )
     return _exact.expectations(
         scores, None, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, out, False, True, exposure=True
     )

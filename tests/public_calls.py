@@ -88,7 +88,7 @@ CASES = {
         {**DRAWN, "method": "pl_rank_3"}, {**DRAWN, "method": "cmc"},
     ],
     plr.rank_probabilities: [{}],
-    plr.exposure: [{}],
+    plr.exposure: [{}, GIVEN],
     plr.exposure_vjp: [{}],
     plr.inclusion_probabilities: [{"k": 3}],
     plr.pl_rank_exact_hvp: [{"vector": lambda values: values["relevance"]}],
@@ -108,7 +108,6 @@ CASES = {
     plr.err: [{"max_label": 4, "labels": lambda values: np.minimum(values["labels"], 4.0)}],
     plr.rbp: [{}],
     plr.average_relevance_position: [{"relevance": lambda values: values["labels"]}],
-    fairness.expected_exposure: [{}, {"method": "sample", **DRAWN}],
     fairness.disparity: [{"kind": kind} for kind in ("squared", "absolute")],
     fairness.disparity_gradient: [
         {"kind": "absolute", "method": "exact"}, *({"kind": "squared", "method": name, **DRAWN} for name in ESTIMATORS),

@@ -34,9 +34,8 @@ class Evaluation:
 
     def time_exposure_sampled(self, cutoff):
         scores, _, offsets = self.batch
-        plr.fairness.expected_exposure(
-            scores, self.rank_weights, offsets=offsets, method="sample", n_samples=10, rng=0, n_threads=1
-        )
+        rankings = plr.sample_rankings(scores, 10, cutoff, offsets=offsets, rng=0, n_threads=1)
+        plr.exposure(scores, self.rank_weights, offsets=offsets, rankings=rankings, n_threads=1)
 
     def time_ranking_log_prob(self, cutoff):
         scores, _, _ = self.batch

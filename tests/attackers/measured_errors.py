@@ -21,7 +21,7 @@ from measured_errors_of_long_lists import cost_of_long_list, long_lists, long_pr
 from measured_errors_of_losses import losses
 from measured_errors_of_metrics import metrics, of_all_rankings
 from measured_errors_of_ties import ties
-from plrank_fast import fairness, reference
+from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled
 
@@ -214,7 +214,7 @@ def of_rankings(problem: Problem, rankings: np.ndarray) -> Ratios:
     _, got = plr.pl_rank_3(scores, relevance, rank_weights, hessian=True, **options)
     found.append(("pl_rank_3's Hessian", got, ranking_reference.pl_rank_hessian(scores, *plain, rankings)))
     ratios = {name: of_terms(got, best, of_relevance + of_weights) for name, got, best in found}
-    shown = fairness.expected_exposure(scores, rank_weights, method="sample", **options)
+    shown = plr.exposure(scores, rank_weights, **options)
     best = Terms(reference.exposure(problem.n_docs, plain[1], rankings), np.abs(plain[1]).sum())
     ratios["sampled exposure"] = of_terms(shown, best, of_weights)
     rewards, chances = relevance[rankings].sum(axis=1), np.exp2(np.arange(float(len(rankings))))

@@ -30,26 +30,18 @@ class TestExposure:
         for n_docs, cutoff in ((1, 3), (5, 2), (5, 9), (700, 40)):
             scores, weights = rng.normal(size=n_docs), rng.normal(size=cutoff)
             rankings = plr.sample_rankings(scores, 150, min(cutoff, n_docs), rng=1)
-            got = fairness.expected_exposure(scores, weights, method="sample", rankings=rankings, n_samples=7)
+            got = plr.exposure(scores, weights, rankings=rankings)
             np.testing.assert_array_equal(got, reference.exposure(n_docs, weights, rankings))
-            drawn = fairness.expected_exposure(scores, weights, method="sample", n_samples=150, rng=1)
-            np.testing.assert_array_equal(drawn, got)
-            np.testing.assert_array_equal(fairness.expected_exposure(scores, weights), plr.exposure(scores, weights))
         scores, weights = rng.normal(size=4), rng.normal(size=3)
-        of_one = [
-            fairness.expected_exposure(scores, weights, method="sample", rankings=ranking[np.newaxis])
-            for ranking in reference.all_rankings(4)
-        ]
+        of_one = [plr.exposure(scores, weights, rankings=ranking[np.newaxis]) for ranking in reference.all_rankings(4)]
         chances = np.exp(reference.ranking_log_prob(scores, reference.all_rankings(4)))
         np.testing.assert_allclose(chances @ np.array(of_one), enumerated_exposure(scores, weights), rtol=1e-13)
 
     def test_options_of_samples(self):
-        """Mutants: counts not looked at by an exact method; rankings ignored by it."""
-        with pytest.raises(ValueError, match="rankings only goes with method='sample', got"):
-            fairness.expected_exposure([0.0], [1.0], rankings=[[0]])
+        """Mutants: counts not looked at by an exact method; a tolerance not looked at with rankings."""
+        with pytest.raises(ValueError, match="rtol must be"):
+            plr.exposure([0.0], [1.0], rankings=[[0]], rtol=2.0)
         for name, least in (("n_samples", 1), ("first_query", 0)):
-            with pytest.raises(ValueError, match=f"{name} must be at least {least}, got -1"):
-                fairness.expected_exposure([0.0], [1.0], **{name: -1})
             with pytest.raises(ValueError, match=f"{name} must be at least {least}, got -1"):
                 fairness.disparity_gradient([0.0], [1.0], [1.0], **{name: -1})
 
@@ -100,7 +92,7 @@ class TestDisparity:
         which biases the gradient."""
         scores, merit, weights = np.arange(6.0) % 4, np.array([0.0, 1.0, 1.0, 3.0, 7.0, 0.0]), plr.dcg_weights(3)
         first, second = ({"n_samples": 4, "rng": seed} for seed in validation.seed_sequence(5).spawn(2))
-        exposure = fairness.expected_exposure(scores, weights, method="sample", **first)
+        exposure = plr.exposure(scores, weights, rankings=plr.sample_rankings(scores, cutoff=3, **first))
         values, reward = fairness.disparity(exposure, merit, kind=kind)
         got = fairness.disparity_gradient(scores, merit, weights, kind=kind, method=method, n_samples=4, rng=5)
         np.testing.assert_array_equal(got[0], values)

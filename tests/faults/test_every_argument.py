@@ -141,7 +141,6 @@ MEANT = {  # arguments that may have a value, by what is odd about it
 SAMPLED = {  # what the option chooses looks at the other options too
     plr.expected_metric: {"method": "sample"},
     plr.value_and_gradient: {"stop_probability": LABELS / 2},
-    fairness.expected_exposure: {"method": "sample"},
     fairness.disparity_gradient: {"method": "pl_rank_3"},
     losses.list_mle: {"ties": "random"},
     off_policy.ips: {"logging_scores": SCORES},
