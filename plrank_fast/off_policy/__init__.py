@@ -21,7 +21,8 @@ sessions, whatever their query; a row of -1 does not count as a session, so that
 them.
 
 ``relevance_from_clicks`` turns clicks on items into relevance, which any gradient of this library takes: it divides
-clicks by the exact exposure under the logging policy.
+clicks by the exact exposure under the logging policy. ``position_bias_from_clicks`` estimates from the same clicks how
+often users look at each rank.
 
 Weights are exponentials of differences of log-probabilities. A session's term errs by at most 1e-12 of its absolute
 value times 1 and the absolute terms of its two log-probabilities. Without ``clip`` a weight above 2**200 is an error. A
@@ -39,6 +40,7 @@ Rijke, "Policy-aware unbiased learning to rank for top-k rankings", SIGIR 2020.
 
 from plrank_fast.off_policy.clicks import position_bias, relevance_from_clicks, simulate_clicks, trust_bias
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size
+from plrank_fast.off_policy.examination import position_bias_from_clicks
 from plrank_fast.off_policy.least_squares import pseudo_inverse
 from plrank_fast.off_policy.propensities import item_propensities, ranking_propensities
 from plrank_fast.off_policy.single_ranks import iips, rips
@@ -52,6 +54,7 @@ __all__ = [
     "ips",
     "item_propensities",
     "position_bias",
+    "position_bias_from_clicks",
     "pseudo_inverse",
     "ranking_propensities",
     "relevance_from_clicks",

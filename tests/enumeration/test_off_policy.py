@@ -393,7 +393,73 @@ class TestClicks:
         assert abs((alpha + beta)[24] - 0.79) < 1e-12
 
 
+class TestPositionBias:
+    LOG = np.array([[0, 1, 2, 3], [3, 1, 0, -1], [2, 0, 3, 1], [1, 3, 2, 0], [-1, -1, -1, -1]])
+    RELEVANCE = np.array([0.9, 0.2, 0.5, 0.0, 0.7, 0.4])
+
+    def test_exact_where_clicks_are_their_means(self):
+        """Whatever was shown how often. Mutants: documents of another query; ranks refused that others link to the
+        first."""
+        looks = np.array([1.0, 0.7, 0.8, 0.1])
+        other = np.array([[0, 1, -1, -1], [1, 0, -1, -1], *[[-1] * 4] * 3])
+        for rankings, options in ((self.LOG, {}), (np.stack([self.LOG, other]), {"offsets": [0, 4, 6]})):
+            documents = rankings + 4 * np.arange(rankings.shape[0])[:, None, None] if options else rankings
+            means = np.where(rankings >= 0, looks * self.RELEVANCE[documents], 0.0)
+            found, errors = off_policy.position_bias_from_clicks(rankings, means, **options)
+            np.testing.assert_allclose(found, looks, rtol=1e-9)
+            assert errors[0] == 0.0 < errors[1:].min()
+        chain = [[0, 1, 2, 3], [4, 0, 1, 2]]  # neighbours alone have items in common
+        found, _ = off_policy.position_bias_from_clicks(chain, np.tile(looks / 2, (2, 1)))
+        np.testing.assert_allclose(found, looks, rtol=1e-9)
+
+    def test_two_sessions_an_item_are_enough(self):
+        """A log of each outcome as often as it is probable, of users who click on half of what they look at: a maximum
+        over the attractiveness of items, too, is off by a fifth. Mutant: EM's probabilities of a look."""
+        outcomes = np.array([(0, 0)] * 3 + [(0, 1)] + [(1, 0)] * 3 + [(1, 1)])
+        rankings, clicks = np.tile([[0, 1], [1, 0]], (8, 1, 1)), np.zeros((8, 2, 2))
+        clicks[:, 0, 0], clicks[:, 1, 1] = outcomes.T  # item 0 at both ranks
+        clicks[:, 1, 0], clicks[:, 0, 1] = outcomes.T
+        found, _ = off_policy.position_bias_from_clicks(rankings, clicks, offsets=np.arange(9) * 2)
+        np.testing.assert_allclose(found, [1.0, 0.5], rtol=1e-12)
+
+    def test_maximum_and_errors_to_first_order(self):
+        """The maximum solves the equations of its iteration; a cell of s sessions of which c were clicked moves it by
+        its derivative, here by differences, and varies by c (s - c) / (s - 1).
+
+        Mutants: steps that end early; c (1 - c / s); errors of logarithms; the spread without one of its four parts.
+        """
+        looks, rng = np.array([1.0, 0.9, 0.6, 0.5]), np.random.default_rng(0)
+        rankings = plr.sample_rankings(np.zeros(4), 200, 4, rng=0)
+        clicks = rng.random(rankings.shape) < looks * np.array([0.9, 0.6, 0.5, 0.3])[rankings]
+        found, errors = off_policy.position_bias_from_clicks(rankings, clicks)
+        cells = [[(rankings[:, k] == d) for k in range(4)] for d in range(4)]
+        shown = np.sum(cells, axis=2)
+        counts = np.array([[clicks[rows, k].sum() for k, rows in enumerate(of)] for of in cells])
+        again = counts.sum(axis=0) / ((counts.sum(axis=1) / (shown @ found))[:, np.newaxis] * shown).sum(axis=0)
+        np.testing.assert_allclose(again, found, rtol=1e-11)
+        variance = np.zeros(4)
+        for d, k in np.ndindex(4, 4):
+            row, moved = np.flatnonzero(cells[d][k])[0], []
+            for share in (0.25, 0.75):
+                other = clicks.astype(float)
+                other[row, k] = share
+                moved.append(off_policy.position_bias_from_clicks(rankings, other)[0])
+            clicked, times = counts[d, k], shown[d, k]
+            variance += ((moved[1] - moved[0]) / 0.5) ** 2 * clicked * (times - clicked) / (times - 1)
+        np.testing.assert_allclose(errors, np.sqrt(variance), rtol=0.02)  # differences of a click of some 100
+
+    def test_rank_without_clicks(self):
+        """One click at the last rank gives what the error says. Mutant: an error of 0."""
+        rankings, clicks = np.tile([[0, 1], [1, 0]], (50, 1)), np.tile([1.0, 0.0], (100, 1))
+        found, errors = off_policy.position_bias_from_clicks(rankings, clicks)
+        assert found.tolist() == [1.0, 0.0]
+        clicks[0, 1] = 1.0
+        np.testing.assert_allclose(off_policy.position_bias_from_clicks(rankings, clicks)[0][1], errors[1], rtol=0.02)
+
+
+ONE_WAY = [[0, 1], [1, 0], [0, 2]]  # what was clicked at the second rank was not shown at the first
 ONE = {"propensities": [0.5]}
+APART = [[0, 1, 2], [1, 0, 2]]  # the third rank shows an item of its own
 
 
 @pytest.mark.parametrize(
@@ -413,6 +479,14 @@ ONE = {"propensities": [0.5]}
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [2.0]), "propensities must be from 0 to 1"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], []), "examination must have one entry per rank"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), "examination"),
+        (lambda: off_policy.position_bias_from_clicks([[0, 1]], [[0, 2]]), "clicks must be from 0 to 1, got 2"),
+        (lambda: off_policy.position_bias_from_clicks([[0, 1]], [[0, 1]]), "clicks must have some at the first rank"),
+        (
+            lambda: off_policy.position_bias_from_clicks(APART, np.ones((2, 3))),
+            r"^clicks must compare all ranks .* not compare rank 3: keep .*rankings\[\.\.\., :2\]",
+        ),
+        (lambda: off_policy.position_bias_from_clicks(APART, [[1, 0, 0], [1, 0, 0]]), "do not compare rank 3"),
+        (lambda: off_policy.position_bias_from_clicks(ONE_WAY, [[1, 0], [0, 0], [0, 1]]), "not compare rank 2"),
     ],
 )
 def test_errors(call, message):

@@ -85,7 +85,7 @@ GIVEN = {
     "merit": LABELS, "exposure": LABELS, "cotangent": LABELS, "subtopics": LABELS[:, np.newaxis],
     "rank_weights": np.array([1.0, 0.5]), "examination": np.array([1.0, 0.5, 0.4]), "rankings": RANKINGS,
     "buckets": np.array([0, 1, 1]), "items": np.array([0, 1, 2]), "vector": SCORES, "target": np.full(3, 0.5), "k": 2,
-    "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": RANKINGS % 2,
+    "rewards": np.array([1.0, 0.0]), "rank_rewards": RANKINGS * 1.0, "clicks": (RANKINGS < 2) * 1,
     "stop_probability": LABELS / 2, "noise": np.array([0.1, 0.2, 0.0]),
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]),
@@ -135,8 +135,8 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     },
     "-inf at the end": {f"{each}.scores" for each in ("sample_rankings", "to_run", *METRICS, *LOG_PROBABILITIES)},
     "one entry fewer": {"ranking_log_prob_vjp.cotangent"},  # there are two rankings of three documents
-    "too few": {"from_run.offsets", "query_chunks.offsets"},
-    "too many": {"from_run.offsets", "query_chunks.offsets"},
+    "too few": {"from_run.offsets", "position_bias_from_clicks.offsets", "query_chunks.offsets"},
+    "too many": {"from_run.offsets", "position_bias_from_clicks.offsets", "query_chunks.offsets"},
 }
 SAMPLED = {  # what the option chooses looks at the other options too
     plr.expected_metric: {"method": "sample"},
