@@ -23,7 +23,7 @@ GOES_ON = began=$$(date +%s); (while sleep $(SECONDS_OF_SILENCE) > /dev/null 2>&
 # This trains the default preset on half the size of the real set, to fit the memory of small machines.
 TRAIN_FLAGS ?= --profile yahoo --queries 10000 --epochs 40 --minutes 1.5 --output runs/yahoo --overwrite
 
-.PHONY: help train reproduce-quick test test-quick test-all docs docstrings note wheel wheels hunt mutants fuzz sanitize tsan matrix soak lint bench bench-quick bench-instructions dashboard build clean compiled
+.PHONY: help train reproduce-quick test test-quick test-all test-newest docs docstrings note wheel wheels hunt mutants fuzz sanitize tsan matrix soak lint bench bench-quick bench-instructions dashboard build clean compiled
 
 .NOTPARALLEL:
 
@@ -45,6 +45,14 @@ TEST_WORKERS ?= 2
 SHARED_OUT = -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 test: build  ## run the tests (TEST_WORKERS=2; TEST_FLAGS=... go to pytest)
 	$(BIN)/python -m pytest $(SHARED_OUT) $(TEST_FLAGS)
+
+# The newest versions of other libraries need a newer Python, with an environment and compiled modules of its own. These
+# tests depend on what other libraries do; without PyTorch, its tests are skipped. NEWEST_EXTRAS="plrank-fast[train]" adds it.
+NEWEST_PYTHON ?= python3.13
+NEWEST_EXTRAS ?=
+NEWEST_TESTS ?= $(addprefix tests/,libraries hand enumeration faults/test_every_argument.py)
+test-newest: $(VENV)/newest/installed  ## run the tests of other libraries with their newest versions (NEWEST_PYTHON=python3.13)
+	$(VENV)/newest/bin/python -m pytest $(SHARED_OUT) $(NEWEST_TESTS) $(TEST_FLAGS)
 
 # These folders test the source and the numbers; the others start programs, train, or need other libraries.
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
@@ -236,6 +244,16 @@ $(VENV)/release: requirements-release.txt
 	$(CHECK_PYTHON)
 	$(PYTHON) -m venv $(VENV)/wheel-tools
 	$(VENV)/wheel-tools/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-release.txt
+	@touch $@
+
+$(VENV)/newest/bin/python:
+	$(NEWEST_PYTHON) -m venv $(VENV)/newest
+
+NEWEST_PIP := $(VENV)/newest/bin/python -m pip install -q --disable-pip-version-check
+$(VENV)/newest/installed: $(VENV)/newest/bin/python $(SOURCES) $(METADATA) constraints-newest.txt
+	@$(call GOES_ON,installing the tools of the build) $(NEWEST_PIP) "pip>=25.1" "setuptools>=77" "Cython>=3.3"
+	@$(call GOES_ON,compiling) $(VENV)/newest/bin/python setup.py -q build_ext --inplace
+	@$(call GOES_ON,installing the newest libraries) $(NEWEST_PIP) --no-build-isolation -e . --group test $(NEWEST_EXTRAS) -c constraints-newest.txt
 	@touch $@
 
 # TensorFlow needs its own versions of other packages. Its environment has the same Python, so the modules compiled in

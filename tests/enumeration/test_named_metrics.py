@@ -150,7 +150,7 @@ def test_settings_that_do_not_go_together(options, message):
     with pytest.raises(ValueError, match=message):
         BoostingObjective(**options)
     if "curvature" not in options:
-        torch_losses = pytest.importorskip("plrank_fast.torch")
+        torch_losses = pytest.importorskip("plrank_fast.torch", reason="PyTorch is not installed", exc_type=ImportError)
         with pytest.raises(ValueError, match=message):
             torch_losses.ExpectedMetricLoss(**options)
     if not {"curvature", "method"} & set(options):
@@ -160,7 +160,7 @@ def test_settings_that_do_not_go_together(options, message):
 
 def test_a_batch_needs_the_scale_of_its_grades():
     """ERR needs it: a batch may lack the highest grade; trees see all labels. Mutant: the highest of the batch."""
-    torch_losses = pytest.importorskip("plrank_fast.torch")
+    torch_losses = pytest.importorskip("plrank_fast.torch", reason="PyTorch is not installed", exc_type=ImportError)
     with pytest.raises(ValueError, match="max_label must be given with metric='err'"):
         torch_losses.ExpectedMetricLoss(metric="err")
     objective = BoostingObjective(metric="err", rtol=1e-9).derivatives(SCORES, LABELS, OFFSETS)

@@ -151,7 +151,7 @@ def test_bad_arguments_are_named(data, message):
         ({"names": np.array(1.0)}, r"names must be 1-dimensional, got shape \(\)"),
         *(
             ({"reference": item}, "reference must be an item, got")
-            for item in ("d", np.zeros(2), np.zeros(1, dtype="i4,i4")[0], ("a", []), np.datetime64("NaT"))
+            for item in ("d", np.zeros(2), np.zeros(1, dtype="i4,i4")[0], ("a", []), np.datetime64("NaT", "D"))
         ),
         ({"prior": [0, 1, 2]}, "prior only goes with a ridge above 0"),
         ({"features": [[1.0], [2.0]]}, r"features must have one row for each of the 3 items, got shape \(2, 1\)"),
@@ -190,7 +190,7 @@ class NAType:
         return "<NA>"
 
 
-@pytest.mark.parametrize("missing", [None, np.nan, np.float32("nan"), NAType(), np.datetime64("NaT"), "", b""])
+@pytest.mark.parametrize("missing", [None, np.nan, np.float32("nan"), NAType(), np.datetime64("NaT", "D"), "", b""])
 def test_missing_names(missing):
     """They end the row of an array, of five battles one without a loser, and are refused elsewhere.
 

@@ -157,8 +157,9 @@ SAMPLED = {  # what the option chooses looks at the other options too
 def public_functions():
     """Every public function, and methods of public objects, by name."""
     for module in (plr, *(importlib.import_module(f"plrank_fast.{name}") for name in MODULES)):
-        for name, function in inspect.getmembers(module, inspect.isroutine):
-            if name[0] != "_" and name not in NO_NUMBERS and function.__module__.startswith(module.__name__):
+        for name in sorted(set(dir(module)) - NO_NUMBERS):  # not getmembers, which imports PyTorch for `train`
+            function = getattr(module, name)
+            if name[0] != "_" and inspect.isroutine(function) and function.__module__.startswith(module.__name__):
                 yield f"{module.__name__}.{name}", partial(function, **SAMPLED.get(function, {}))
     reward = {"reward": GIVEN["reward"], "baseline": True}
     yield "policy_gradient of rewards", partial(plr.policy_gradient, **reward)

@@ -74,7 +74,7 @@ def test_one_range_of_pythons():
     project = tomllib.loads(text("pyproject.toml"))
     named = [found[1] for found in re.finditer(r"Python :: (3\.\d+)", str(project["project"]["classifiers"]))]
     wheels = project["tool"]["cibuildwheel"]["build"].split()
-    assert wheels == [f"cp{version.replace('.', '')}-*" for version in named]
+    assert wheels == [f"cp{version.replace('.', '')}-*" for version in named] + [f"cp{named[-1].replace('.', '')}t-*"]
     assert project["project"]["requires-python"] == f">={named[0]}"
     assert re.search(r"^PYTHONS \?= (.+)$", text("Makefile"), re.M)[1].split() == [f"python{each}" for each in named]
     assert f"sys.version_info < ({named[0].replace('.', ', ')})" in text("Makefile")
@@ -82,13 +82,27 @@ def test_one_range_of_pythons():
         assert set(re.findall(r"Python (3\.\d+) or later", text(name))) == {named[0]}, name
 
 
-def test_the_lock_has_every_group():
-    """Mutant: a package added to a group without a new lock."""
+@pytest.mark.parametrize(
+    ("lock", "names"),
+    [("constraints-test.txt", ("lint", "test", "docs", "asv")), ("constraints-newest.txt", ("test",))],
+)
+def test_the_locks_have_every_group(lock, names):
+    """Mutant: a package added to a group without new locks."""
     groups = tomllib.loads(text("pyproject.toml"))["dependency-groups"]
-    locked = {name.lower() for name in re.findall(r"^([\w.-]+)==", text("constraints-test.txt"), re.M)}
-    for group in ("lint", "test", "docs", "asv"):
+    locked = {name.lower() for name in re.findall(r"^([\w.-]+)==", text(lock), re.M)}
+    for group in names:
         names = {re.match(r"[\w-]+", each)[0] for each in groups[group] if isinstance(each, str)}
         assert {name.lower().replace("_", "-") for name in names} <= locked, group
+
+
+def test_the_conda_recipe_asks_for_the_same():
+    """Mutants: another bound of Cython or NumPy in one of the two files."""
+    project = tomllib.loads(text("pyproject.toml"))
+    required = [*project["build-system"]["requires"], *project["project"]["dependencies"]]
+    recipe = text("packaging/conda/recipe.yaml")
+    for requirement in required:
+        name, bound = re.fullmatch(r"([\w-]+)(>=.+)", requirement).groups()
+        assert re.findall(rf"^ +- {name.lower()} (.+)$", recipe, re.M) == [bound], requirement
 
 
 def test_tools_of_a_release_are_pinned():
