@@ -114,7 +114,7 @@ def judged(metric: str, scores: np.ndarray, data: RankingData, highest: float) -
         return plr.ndcg(scores, plr.gains(data.labels), cutoff=CUTOFF, offsets=data.offsets)
     if metric == "err":
         return plr.err(scores, data.labels, CUTOFF, max_label=highest, offsets=data.offsets)
-    function = {"mrr": plr.reciprocal_rank, "success": plr.success, "ap": plr.average_precision}[metric]
+    function = getattr(plr, metric)
     return function(scores, data.labels, CUTOFF, offsets=data.offsets)
 
 

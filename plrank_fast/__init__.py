@@ -21,9 +21,9 @@ array([0.689, 0.631])
   ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
   ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``exposure_vjp``, ``scores_for_exposure``;
   ``PlackettLuce``, the distribution as an object;
-- metrics: ``expected_metric`` and ``expected_average_precision`` of the policy; ``dcg``, ``ndcg``, ``precision``,
-  ``recall``, ``average_precision``, ``reciprocal_rank``, ``success``, ``err``, ``rbp``,
-  ``average_relevance_position`` of the ranking by score; ``ideal_dcg``, by which NDCG divides;
+- metrics: ``expected_metric`` and ``expected_ap`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``ap``,
+  ``mrr``, ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score; ``ideal_dcg``, by
+  which NDCG divides;
 - rank weights and gains: ``dcg_weights``, ``precision_weights``, ``rbp_weights``, ``gains``;
 - batches: ``offsets_from_qid``, ``offsets_from_group``;
 - ``losses`` to descend: pointwise, softmax cross-entropy, ListMLE, LambdaRank and others; ``fairness`` of exposure;
@@ -61,22 +61,22 @@ from plrank_fast.embedding import get_include, stream_key
 from plrank_fast.exposure_targets import scores_for_exposure
 from plrank_fast.gradients import pl_rank_1, pl_rank_2, pl_rank_3, pl_rank_cmc, pl_rank_exact
 from plrank_fast.metrics import (
-    average_precision,
+    ap,
     average_relevance_position,
     dcg,
     err,
     ideal_dcg,
+    mrr,
     ndcg,
     precision,
     rbp,
     recall,
-    reciprocal_rank,
     success,
 )
 from plrank_fast.offsets import offsets_from_group, offsets_from_qid
 from plrank_fast.policy_gradients import policy_gradient
 from plrank_fast.probabilities import (
-    expected_average_precision,
+    expected_ap,
     expected_metric,
     exposure,
     exposure_vjp,
@@ -97,7 +97,7 @@ if _typing.TYPE_CHECKING:
 
 __all__ = [
     "PlackettLuce",
-    "average_precision",
+    "ap",
     "average_relevance_position",
     "boosting",
     "bucket_log_prob",
@@ -108,7 +108,7 @@ __all__ = [
     "dcg",
     "dcg_weights",
     "err",
-    "expected_average_precision",
+    "expected_ap",
     "expected_metric",
     "exposure",
     "exposure_vjp",
@@ -121,6 +121,7 @@ __all__ = [
     "interchange",
     "load_model",
     "losses",
+    "mrr",
     "ndcg",
     "off_policy",
     "offsets_from_group",
@@ -140,7 +141,6 @@ __all__ = [
     "rbp",
     "rbp_weights",
     "recall",
-    "reciprocal_rank",
     "reference",
     "rewards",
     "sample_rankings",
@@ -158,7 +158,7 @@ _FUNCTIONS_ON_FIRST_USE = {
     "load_model": "plrank_fast.training.model",
     "train": "plrank_fast.training.train",
 }
-_METRICS = {"mrr": "reciprocal_rank", "map": "average_precision", "ap": "average_precision", "hit_rate": "success"}
+_METRICS = {"reciprocal_rank": "mrr", "average_precision": "ap", "map": "ap", "hit_rate": "success"}
 _ON_FIRST_USE = ("boosting", "chunks", "data", "interchange", "off_policy", "reference", "rewards")
 
 

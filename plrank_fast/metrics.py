@@ -13,9 +13,7 @@ metric                          second argument
                                 gains, which scikit-learn and trec_eval have
 ``err``                         grades, from which it computes gains
 ``precision``, ``recall``,      relevant if above 0, so that grades and gains give the same result
-``average_precision``,
-``reciprocal_rank``,
-``success``
+``ap``, ``mrr``, ``success``
 ``average_relevance_position``  weights, not negative
 ==============================  ===========================================================================
 """
@@ -294,7 +292,7 @@ def recall(
     return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
-def average_precision(
+def ap(
     scores: ArrayLike,
     relevance: ArrayLike,
     cutoff: int | None = None,
@@ -303,7 +301,7 @@ def average_precision(
     offsets: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FloatArray:
-    r"""Compute the mean of the precision at the rank of each relevant document.
+    r"""Compute the average precision: the mean of the precision at the rank of each relevant document.
 
     Relevant documents past the cutoff count 0, as in trec_eval's ``map_cut``. The mean over the queries is MAP.
 
@@ -337,13 +335,13 @@ def average_precision(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> plr.average_precision([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
+    >>> plr.ap([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
     return _metrics.metric("ap", scores, relevance, cutoff, offsets, n_threads, empty)
 
 
-def reciprocal_rank(
+def mrr(
     scores: ArrayLike,
     relevance: ArrayLike,
     cutoff: int | None = None,
@@ -377,7 +375,7 @@ def reciprocal_rank(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> plr.reciprocal_rank([0.3, 0.2, 0.1], [0, 1, 2])
+    >>> plr.mrr([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
     return _metrics.metric("mrr", scores, relevance, cutoff, offsets, n_threads)

@@ -28,7 +28,7 @@ from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT
 from plrank_fast.metrics import ideal_dcg
-from plrank_fast.probabilities import expected_average_precision, expected_metric
+from plrank_fast.probabilities import expected_ap, expected_metric
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, precision_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, MetricName
 from plrank_fast.value_and_gradient import value_and_gradient
@@ -81,14 +81,14 @@ class LabelledMetric(NamedTuple):
     def expected(self, scores: FloatArray, **options: Any) -> FloatArray:
         """Compute the expectation of each query, with the options of `expected_metric`."""
         if self.name == "ap":
-            return expected_average_precision(scores, self.relevance, self.cutoff, **options)
+            return expected_ap(scores, self.relevance, self.cutoff, **options)
         return expected_metric(scores, self.relevance, self.rank_weights, **self._stop(), **options)
 
     def value_and_gradient(self, scores: FloatArray, method: Any, **options: Any) -> tuple[FloatArray, FloatArray]:
         """Compute the expectation of each query and the gradient of their sum."""
         if self.name == "ap":
             exact = {name: value for name, value in options.items() if name not in OF_SAMPLING}
-            return expected_average_precision(scores, self.relevance, self.cutoff, gradient=True, **exact)
+            return expected_ap(scores, self.relevance, self.cutoff, gradient=True, **exact)
         options |= self._stop()
         return value_and_gradient(scores, self.relevance, self.rank_weights, method=method, **options)
 

@@ -115,22 +115,22 @@ def expected_metric(
 
 
 @overload
-def expected_average_precision(
+def expected_ap(
     scores: ArrayLike, relevance: ArrayLike, cutoff: int | None = None, *, empty: float = 0.0,
     offsets: ArrayLike | None = None, rtol: float = 1e-6, gradient: Literal[False] = False,
     n_threads: int | None = None,
 ) -> FloatArray: ...  # fmt: skip
 @overload
-def expected_average_precision(
+def expected_ap(
     scores: ArrayLike, relevance: ArrayLike, cutoff: int | None = None, *, empty: float = 0.0,
     offsets: ArrayLike | None = None, rtol: float = 1e-6, gradient: Literal[True], n_threads: int | None = None,
 ) -> tuple[FloatArray, FloatArray]: ...  # fmt: skip
 @overload
-def expected_average_precision(
+def expected_ap(
     scores: ArrayLike, relevance: ArrayLike, cutoff: int | None = None, *, empty: float = 0.0,
     offsets: ArrayLike | None = None, rtol: float = 1e-6, gradient: bool, n_threads: int | None = None,
 ) -> FloatArray | tuple[FloatArray, FloatArray]: ...  # fmt: skip
-def expected_average_precision(
+def expected_ap(
     scores: ArrayLike,
     relevance: ArrayLike,
     cutoff: int | None = None,
@@ -143,8 +143,8 @@ def expected_average_precision(
 ) -> FloatArray | tuple[FloatArray, FloatArray]:
     r"""Compute the expected average precision of each query under the policy and, if asked for, its gradient, exactly.
 
-    Average precision is the mean of the precision at the rank of each relevant document, as ``average_precision`` of a
-    deterministic ranking: relevant documents past the cutoff count 0.
+    Average precision is the mean of the precision at the rank of each relevant document, as ``ap`` of a deterministic
+    ranking: relevant documents past the cutoff count 0.
 
     Parameters
     ----------
@@ -189,7 +189,7 @@ def expected_average_precision(
     Examples
     --------
     >>> import plrank_fast as plr
-    >>> values, gradient = plr.expected_average_precision([0.0, 0.0], [1, 0], gradient=True)
+    >>> values, gradient = plr.expected_ap([0.0, 0.0], [1, 0], gradient=True)
     >>> values.round(6), gradient.round(6)
     (array([0.75]), array([ 0.125, -0.125]))
     """

@@ -4,7 +4,7 @@ A reward is a callable that takes a block of rankings, (n, K) or (n_queries, n, 
 ``alpha_ndcg`` makes one. ``expected_reward`` estimates its mean over rankings drawn from a policy, with a standard
 error, and ``policy_gradient(scores, reward=..., baseline=True)`` the gradient of the mean. The ``cutoff`` of these two
 decides how many ranks count. Reciprocal rank, ERR, success and average precision have exact expectations
-(``stop_probability`` of ``expected_metric``, and ``expected_average_precision``).
+(``stop_probability`` of ``expected_metric``, and ``expected_ap``).
 """
 
 from __future__ import annotations

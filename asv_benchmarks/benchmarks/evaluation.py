@@ -28,9 +28,9 @@ class Evaluation:
             scores, relevance, self.rank_weights, offsets=offsets, method="sample", n_samples=10, rng=0, n_threads=1
         )
 
-    def time_expected_average_precision(self, cutoff):
+    def time_expected_ap(self, cutoff):
         scores, relevance, offsets = self.batch
-        plr.expected_average_precision(scores, relevance, cutoff, offsets=offsets, gradient=True, n_threads=1)
+        plr.expected_ap(scores, relevance, cutoff, offsets=offsets, gradient=True, n_threads=1)
 
     def time_exposure_sampled(self, cutoff):
         scores, _, offsets = self.batch

@@ -120,8 +120,8 @@ def average_precision(problem: Problem, *, finer: bool = False) -> Ratios:
     )
     scores = np.ldexp(problem.passed_scores(), -problem.exponents[2])  # Plackett-Luce has no scale of noise
     arguments, options = (scores, problem.passed()[1], problem.cutoff), {"rtol": rtol, "n_threads": 1}
-    alone = plr.expected_average_precision(*arguments, **options)
-    beside, slopes = plr.expected_average_precision(*arguments, gradient=True, **options)
+    alone = plr.expected_ap(*arguments, **options)
+    beside, slopes = plr.expected_ap(*arguments, gradient=True, **options)
     largest = rtol * min(problem.cutoff, relevant) / relevant
     norm = max(np.linalg.norm(gradient), 1e-3 / relevant)
     return {

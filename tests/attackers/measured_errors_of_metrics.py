@@ -50,12 +50,12 @@ def metrics(problem: Problem, *, finer: bool = False) -> Ratios:
         ),
         "precision": (plr.precision(*plain, **of_k), np.longdouble(first.sum()) / cutoff),
         "recall": (plr.recall(*plain, **of_k), np.longdouble(first.sum()) / n_found),
-        "average_precision": (
-            plr.average_precision(*plain, **of_k),
+        "ap": (
+            plr.ap(*plain, **of_k),
             ((np.cumsum(first) / rank[:cutoff].astype(np.longdouble))[first]).sum() / n_found,
         ),
-        "reciprocal_rank": (
-            plr.reciprocal_rank(*plain, **of_k), 1 / np.longdouble(rank[:cutoff][first][0]) if first.any() else 0
+        "mrr": (
+            plr.mrr(*plain, **of_k), 1 / np.longdouble(rank[:cutoff][first][0]) if first.any() else 0
         ),
         "success": (plr.success(*plain, **of_k), first.any()),
         "err": (plr.err(*plain, max_label=4, **of_k), (looking * chance / rank[:cutoff]).sum()),

@@ -218,7 +218,7 @@ def test_train_and_evaluate(letor, tmp_path, capsys, error_of, monkeypatch):
     done("evaluate", model, test, *shlex.split("--metric mrr --cutoff 2"))
     out = capsys.readouterr().out
     offsets = plr.offsets_from_qid([line.split()[1] for line in test.read_text().splitlines()])
-    assert f"{plr.reciprocal_rank(scores, labels, 2, offsets=offsets).mean():.4f}" in out
+    assert f"{plr.mrr(scores, labels, 2, offsets=offsets).mean():.4f}" in out
     relevant, weights = (labels > 0) * 1.0, [1.0, 0.5]
     expected = plr.expected_metric(scores, relevant, weights, stop_probability=relevant, offsets=offsets).mean()
     assert f"{expected:.4f}" in out

@@ -14,8 +14,8 @@ from plrank_fast import reference
 def over_bounds(scores, relevance, cutoff, rtol, best):
     """Errors over their bounds: value alone, value with the gradient, gradient."""
     found = np.count_nonzero(relevance > 0)
-    alone = plr.expected_average_precision(scores, relevance, cutoff, rtol=rtol)
-    value, gradient = plr.expected_average_precision(scores, relevance, cutoff, rtol=rtol, gradient=True)
+    alone = plr.expected_ap(scores, relevance, cutoff, rtol=rtol)
+    value, gradient = plr.expected_ap(scores, relevance, cutoff, rtol=rtol, gradient=True)
     largest = min(cutoff, found) / found
     of_norm = np.linalg.norm(gradient - best[1]) / max(np.linalg.norm(best[1]), 1e-3 / found)
     return np.array([abs(alone[0] - best[0]) / largest, abs(value[0] - best[0]) / largest, of_norm]) / rtol
@@ -44,11 +44,11 @@ class TestEnumeration:
         for cutoff, share in itertools.product(range(1, n_docs + 2, 1 + n_docs // 6), (0.3, 0.7)):
             scores, relevance = spread * rng.normal(size=n_docs), (rng.random(n_docs) < share) * 1.0
             value, gradient = reference.expected_average_precision(scores, relevance, cutoff)
-            got = plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-10, gradient=True)
+            got = plr.expected_ap(scores, relevance, cutoff, rtol=1e-10, gradient=True)
             np.testing.assert_allclose(got[0], value, rtol=0, atol=1e-10)
             np.testing.assert_allclose(got[1], gradient, rtol=0, atol=1e-10)
             np.testing.assert_allclose(
-                plr.expected_average_precision(scores, relevance, cutoff, rtol=1e-10), value, rtol=0, atol=1e-10
+                plr.expected_ap(scores, relevance, cutoff, rtol=1e-10), value, rtol=0, atol=1e-10
             )
 
 
@@ -67,7 +67,7 @@ class TestBound:
             scores = scores_of(REGIMES[i % len(REGIMES)], rng, n_docs)
             relevance = relevant_documents(rng, n_docs, rng.choice([0.0, 0.2, 0.8, 1.0]))
             options = {"cutoff": cutoff, "gradient": True, "n_threads": 1}
-            value, gradient = plr.expected_average_precision(scores, relevance, rtol=1e-10, **options)
+            value, gradient = plr.expected_ap(scores, relevance, rtol=1e-10, **options)
             worst = np.maximum(worst, over_bounds(scores, relevance, cutoff, rtol, (value[0], gradient)))
         assert (worst <= 1).all(), worst
         assert worst[1:].max() >= 0.1
@@ -109,9 +109,9 @@ class TestKnownValues:
         """Mutants: the integral of a metric that all rankings share; ``empty`` left out."""
         scores = np.random.default_rng(2).normal(size=9)
         for cutoff in (1, 4, 9, 20):
-            value, gradient = plr.expected_average_precision(scores, np.ones(9), cutoff, gradient=True)
+            value, gradient = plr.expected_ap(scores, np.ones(9), cutoff, gradient=True)
             assert value == min(cutoff, 9) / 9
             assert not gradient.any()
-        value, gradient = plr.expected_average_precision(scores, np.zeros(9), empty=0.25, gradient=True)
+        value, gradient = plr.expected_ap(scores, np.zeros(9), empty=0.25, gradient=True)
         assert value == 0.25
         assert not gradient.any()

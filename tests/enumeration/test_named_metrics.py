@@ -24,10 +24,10 @@ OF_RANKING = {
     "ndcg": lambda scores, docs, cutoff: plr.ndcg(scores, GAINS[docs], cutoff=cutoff),
     "dcg": lambda scores, docs, cutoff: plr.dcg(scores, GAINS[docs], cutoff=cutoff),
     "precision": lambda scores, docs, cutoff: plr.precision(scores, LABELS[docs], cutoff),
-    "mrr": lambda scores, docs, cutoff: plr.reciprocal_rank(scores, LABELS[docs], cutoff),
+    "mrr": lambda scores, docs, cutoff: plr.mrr(scores, LABELS[docs], cutoff),
     "err": lambda scores, docs, cutoff: plr.err(scores, LABELS[docs], cutoff, max_label=HIGHEST),
     "success": lambda scores, docs, cutoff: plr.success(scores, LABELS[docs], cutoff),
-    "ap": lambda scores, docs, cutoff: plr.average_precision(scores, LABELS[docs], cutoff),
+    "ap": lambda scores, docs, cutoff: plr.ap(scores, LABELS[docs], cutoff),
 }
 every = pytest.mark.parametrize("metric", OF_RANKING)
 

@@ -154,7 +154,7 @@ def test_a_list_is_no_batch(name):
 
 LEARNING = (
     "pl_rank_", "stochastic_rank", "policy_grad", "value_and", "pairwise", "lambda_", "approx", "soft",
-    "expected_average_precision cutoff gradient",
+    "expected_ap cutoff gradient",
 )  # fmt: skip
 OF_LEARNING = [name for name in BATCHES if name.startswith(LEARNING) and "reward" not in name and "hvp" not in name]
 ALIKE = "no query has documents of different (relevance|labels), so there is nothing to learn: check .* queries start"

@@ -94,7 +94,7 @@ GIVEN = {
     "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}}, "qrels": {"0": {"0": 1, "1": 0, "2": 2}},
 }  # fmt: skip
 METRICS = (
-    "dcg", "ndcg", "precision", "recall", "average_precision", "reciprocal_rank", "success", "err", "rbp",
+    "dcg", "ndcg", "precision", "recall", "ap", "mrr", "success", "err", "rbp",
     "average_relevance_position",
 )  # fmt: skip
 LOG_PROBABILITIES = "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp"

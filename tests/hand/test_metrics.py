@@ -14,8 +14,8 @@ from plrank_fast.rank_weights import satisfaction
 REFERENCES = {
     "precision": reference.precision,
     "recall": reference.recall,
-    "average_precision": reference.average_precision,
-    "reciprocal_rank": reference.reciprocal_rank,
+    "ap": reference.average_precision,
+    "mrr": reference.reciprocal_rank,
     "success": reference.success,
     "err": lambda scores, labels, cutoff: reference.expected_reciprocal_rank(scores, (2**labels - 1) / 16, cutoff),
     "rbp": lambda scores, relevance, cutoff: reference.rank_biased_precision(scores, relevance, cutoff, 0.8),
@@ -293,13 +293,13 @@ class TestDocumentsNotRetrieved:
                     expected /= (reference.ideal_dcg(of_query, weights) if name == "ndcg" else 0.0) or 1.0
                 else:
                     expected = REFERENCES[name](*first, ranks) if found.any() else 0.0
-                    if name in ("recall", "average_precision"):
+                    if name in ("recall", "ap"):
                         expected *= (of_query[found] > 0).sum() / max(1, (of_query > 0).sum())
                 assert got[q] == pytest.approx(expected, abs=1e-12), (cutoff, ties, q)
 
     def test_nothing_retrieved(self):
         nothing = [-np.inf, -np.inf]
-        for function in plr.ndcg, plr.recall, plr.average_precision:
+        for function in plr.ndcg, plr.recall, plr.ap:
             assert function(nothing, [1, 0], empty=0.5)[0] == 0.0
             assert function(nothing, [0, 0], empty=0.5)[0] == 0.5
         assert plr.average_relevance_position(nothing, [1, 0], empty=0.5)[0] == 0.5
@@ -319,10 +319,10 @@ class TestOtherMetrics:
         assert plr.precision(scores, labels, 3)[0] == pytest.approx(1 / 3)
         assert plr.precision(scores, labels, 8)[0] == 0.25
         assert plr.recall(scores, labels, 3)[0] == 0.5
-        assert plr.reciprocal_rank(scores, labels)[0] == 0.5
-        assert plr.reciprocal_rank(scores, labels, 1)[0] == 0.0
-        assert plr.average_precision(scores, labels)[0] == (1 / 2 + 2 / 4) / 2
-        assert plr.average_precision(scores, labels, 3)[0] == (1 / 2) / 2
+        assert plr.mrr(scores, labels)[0] == 0.5
+        assert plr.mrr(scores, labels, 1)[0] == 0.0
+        assert plr.ap(scores, labels)[0] == (1 / 2 + 2 / 4) / 2
+        assert plr.ap(scores, labels, 3)[0] == (1 / 2) / 2
         assert plr.success(scores, labels)[0] == 1.0
         assert plr.success(scores, labels, 1)[0] == 0.0
         assert plr.success(scores, labels, 2)[0] == 1.0
@@ -334,11 +334,11 @@ class TestOtherMetrics:
         assert plr.average_relevance_position(scores, labels, 2)[0] == 2.0
 
     def test_nothing_relevant(self):
-        for function in (plr.recall, plr.average_precision, plr.average_relevance_position):
+        for function in (plr.recall, plr.ap, plr.average_relevance_position):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([1.0, 2.0], [0, 0], empty=0.5)[0] == 0.5
             assert function([], [], offsets=[0, 0], empty=0.5)[0] == 0.5
-        for function in (plr.precision, plr.reciprocal_rank, plr.success, plr.err, plr.rbp):
+        for function in (plr.precision, plr.mrr, plr.success, plr.err, plr.rbp):
             assert function([1.0, 2.0], [0, 0])[0] == 0.0
             assert function([], [])[0] == 0.0
         for name in ("dcg", "ndcg", *REFERENCES):
@@ -354,7 +354,7 @@ class TestOtherMetrics:
         """Not relevant to those that count, an error where it would be a weight or a grade. Mutant: NDCG of -1."""
         assert plr.precision([1.0, 2.0], [-1.0, 1.0])[0] == 0.5
         assert plr.recall([1.0, 2.0], [-1.0, 1.0])[0] == 1.0
-        assert plr.reciprocal_rank([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
+        assert plr.mrr([2.0, 1.0], [-1.0, 1.0])[0] == 0.5
         assert plr.rbp([2.0, 1.0], [-1.0, 1.0], persistence=0.5)[0] == -0.25
         assert plr.dcg([2.0, 1.0], [-1.0, 1.0], [1.0])[0] == -1.0
         with pytest.raises(ValueError, match="labels"):

@@ -54,7 +54,5 @@ def test_levels_agree(tmp_path):
     for result in results[1:]:
         for name, expected in results[0].items():
             scale = 0.0 if name.startswith("sample_rankings") else max(1.0, np.abs(expected).max())
-            tolerance = (
-                1e-9 if name.startswith(("pl_rank_exact", "expected_metric", "expected_average_precision")) else 2e-12
-            )
+            tolerance = 1e-9 if name.startswith(("pl_rank_exact", "expected_metric", "expected_ap")) else 2e-12
             np.testing.assert_allclose(result[name], expected, rtol=0, atol=tolerance * scale, err_msg=name)

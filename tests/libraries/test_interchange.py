@@ -97,7 +97,7 @@ def incomplete(seed):
 
 
 OF_TREC_EVAL = {
-    "ndcg_cut": plr.ndcg, "map": plr.average_precision, "recip_rank": plr.reciprocal_rank, "P": plr.precision,
+    "ndcg_cut": plr.ndcg, "map": plr.ap, "recip_rank": plr.mrr, "P": plr.precision,
     "set_P": plr.precision, "recall": plr.recall, "success": plr.success,
 }  # fmt: skip
 
