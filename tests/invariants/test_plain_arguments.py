@@ -71,7 +71,9 @@ def same_answer(answer, expected):
         same_bits(answer, expected)
 
 
-OTHER_TYPES = {each: type(each.__name__, (each,), {}) for each in (np.ndarray, int, float, str)}  # by name the same
+OTHER_TYPES = {
+    each: type(each.__name__, (each,), {}) for each in (np.ndarray, int, float, str, list)
+}  # by name the same
 
 
 def unplain(value):
@@ -117,16 +119,17 @@ def test_arguments_are_let_go(name):
     assert {sys.getrefcount(array) for array in arrays} <= {sys.getrefcount(np.zeros(1)) + 3}
 
 
-@pytest.mark.parametrize("batch", [False, True])
+@pytest.mark.parametrize("offsets_in", [None, np.array, list])
 @pytest.mark.parametrize("n_items", [1, 2, 3, 8, 50])
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_validation_is_not_asked(name, n_items, batch):
+def test_validation_is_not_asked(name, n_items, offsets_in):
     """Nothing else is read from the generator; a batch of one query has the bits of the query.
 
-    Mutants: the second key word drawn first; the result not cleared (a list of one item); 2**label taken for the gain.
+    Mutants: the second key word drawn first; the result not cleared (a list of one item); 2**label taken for the gain;
+    offsets in a list left to ``validation``, or the last of them taken for all.
     """
-    function = FUNCTIONS[name]
-    offsets = {"offsets": np.array([0, n_items])} if batch else {}
+    function, batch = FUNCTIONS[name], offsets_in is not None
+    offsets = {"offsets": offsets_in([0, n_items])} if batch else {}
     given, other = (given_to(function, n_items) | offsets for _ in range(2))
     with without_validation() if name != "value_and_gradient" or not batch else contextlib.nullcontext():
         result = function(**given)
@@ -192,6 +195,24 @@ ODD_ARRAYS = {
 }
 ODD_NUMBERS = [0, 5, -1, 0.7, 1.0, 2.5, True, "3", None, np.int64(2), np.float64(0.5), 2**70, -(2**70)]
 ODD_NUMBERS += [np.nan, np.inf, [1]]
+ODD_OFFSETS = [
+    *(
+        [0, 13],
+        [0, 5, 13],
+        [0, 0, 5, 13, 13],
+        [0],
+        [],
+        [0, 12],
+        [0, 14],
+        [1, 13],
+        [5, 13, 0],
+        [0, 9, 5, 13],
+        [0, -1, 13],
+    ),
+    *([0, 5.0, 13], [False, 13], [0, True, 13], [0, "5", 13], [0, None, 13], [0, [5], 13], [0, 2**30 + 1, 13]),
+    *([0, 2**64, 13], [0, -(2**70), 13], [0, np.int64(5), 13], [0, np.array(5), 13], (0, 5, 13), [[0, 5, 13]]),
+    *([0, 5, 2**32 + 13], np.array([0, 5, 13]), np.array([0.0, 13.0]), None, "queries", 13, range(14), list(range(14))),
+]
 ODD_CHOICES = ["", "gumble", None, 3, ["auto"], "introselect", "average", "query", "sample", "normal", "logistic"]
 ODD_CHOICES += ["pairs", "alias"]
 
@@ -202,17 +223,20 @@ def test_odd_arguments_get_the_same_answer(name):
 
     Mutants: values not looked at for NaN; rank weights past the end of the list not looked at; the warning of exchanged
     arguments left out; n_threads=0 taken; a bool taken for a count; relevance of any magnitude; a negative gain in
-    NDCG; a label out of range; relevance of another length; ``first_query``, the slope, the scale of the noise or what
+    NDCG; a label out of range; relevance of another length; a bool, or an integer beyond 2**62, taken for an offset;
+    offsets that decrease; ``first_query``, the slope, the scale of the noise or what
     an empty query counts not handed on.
     """
     function = FUNCTIONS[name]
     plain = given_to(function, 13)
     trials = []
     for parameter, each in inspect.signature(function).parameters.items():
-        if parameter in ("offsets", "rankings", "rewards", "reward", "importance_weights"):
+        if parameter in ("rankings", "rewards", "reward", "importance_weights"):
             continue
         value = plain.get(parameter, each.default)
-        if isinstance(value, np.ndarray):
+        if parameter == "offsets":
+            trials += [(parameter, odd) for odd in ODD_OFFSETS]
+        elif isinstance(value, np.ndarray):
             trials += [(parameter, odd(value)) for odd in ODD_ARRAYS.values()]
         elif isinstance(value, str):
             trials += [(parameter, odd) for odd in ODD_CHOICES]

@@ -60,6 +60,17 @@ cdef inline bint is_plain_count(object value, intp_t lowest, intp_t *number) noe
     return overflow == 0 and lowest <= number[0] <= LARGEST_PLAIN_COUNT
 
 
+cdef bint copy_plain_counts(list values, int64_t *copies, intp_t n_values) noexcept:
+    """Copy a list if it holds so many ints from 0 to 2**30; return whether it does."""
+    cdef intp_t i = 0, number = 0
+    for value in values:
+        if i == n_values or not is_plain_count(value, 0, &number):
+            return False
+        copies[i] = number
+        i += 1
+    return i == n_values
+
+
 cdef intp_t checked_count(object value, str name, intp_t lowest) except -1:
     """Return an integer of at least ``lowest``, which is 0 or more."""
     cdef intp_t number
@@ -260,6 +271,7 @@ cdef class CheckedBatch:
         cdef int doubles = PLR_DOUBLES, longs = PLR_LONGS
         cdef double *copies
         cdef int64_t *starts
+        cdef bint listed = type(offsets) is list
         columns.scores.kind = columns.relevance.kind = PLR_KINDS
         columns.scores.given = <const char *>plain(scores, &columns.scores.kind, &n_items)
         columns.relevance.given = NULL
@@ -274,10 +286,12 @@ cdef class CheckedBatch:
             given_weights = <const double *>plain(rank_weights, &doubles, &n_ranks)
             if n_ranks < 1:
                 return False
-        if offsets is not None:
+        if listed:
+            n_offsets = len(offsets)
+        elif offsets is not None:
             given_offsets = <const int64_t *>plain(offsets, &longs, &n_offsets)
-            if n_offsets < 2:
-                return False
+        if n_offsets < 2:
+            return False
         # the four arrays one after another, in words of 64 bits
         self._copies = Workspaces(1, (n_items + n_relevance + n_ranks + n_offsets) * sizeof(double))
         copies = <double *>self._copies.of_thread(0)
@@ -286,6 +300,8 @@ cdef class CheckedBatch:
         starts[1] = n_items
         if given_offsets != NULL:
             memcpy(starts, given_offsets, n_offsets * sizeof(int64_t))
+        elif listed and not copy_plain_counts(<list>offsets, starts, n_offsets):
+            return False
         self.n_threads = threads_of_pass(n_threads, n_items)
         columns.scores.copy, columns.relevance.copy = copies, copies + n_items
         run_ranges(copy_columns, &columns, n_items, 1.0, self.n_threads)
