@@ -104,9 +104,10 @@ class BoostingObjective(Workers):
     Parameters
     ----------
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
-        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Labels above 0 are relevant.
+        Metric whose expectation is maximised, at K ranks: NDCG of gains, DCG, which weights queries by their ideal DCG,
+        precision, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success
+        (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant. Queries for
+        which all rankings are equally good have gradient 0.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
@@ -121,9 +122,6 @@ class BoostingObjective(Workers):
         gains.
     max_label : float, optional
         Highest grade of the scale in "err"; by default the highest of the labels, of each worker if there are several.
-    normalize : {"query", "dataset"}
-        "query": each query's DCG over its ideal. "dataset": "ndcg" is DCG, which weights queries by their ideal DCG.
-        Queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian"}
         Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
         absolute Hessian diagonal.
@@ -175,7 +173,6 @@ class BoostingObjective(Workers):
         rank_weights: ArrayLike | None = None,
         gain: Gain = "exponential",
         max_label: float | None = None,
-        normalize: validation.Normalization = "query",
         curvature: validation.Curvature = "gradient",
         shrinkage: float = 30.0,
         n_samples: int | None = None,
@@ -198,7 +195,6 @@ class BoostingObjective(Workers):
         )
         self.gain = _checked_gain(gain)
         self.max_label: float | None = checked_scale(max_label)
-        self.normalize: validation.Normalization = validation.choice(normalize, "normalize", validation.Normalization)
         self.shrinkage: float = validation.real(
             shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE
         )
@@ -338,8 +334,7 @@ class BoostingObjective(Workers):
     ) -> _DataSet:
         metric = _of_labels(self, labels, offsets)
         relevance, n_ranks = metric.relevance, metric.rank_weights.shape[-1]
-        by_ideal = self.metric == "ndcg" and self.normalize == "query"
-        factor = _factor_of_queries(metric, offsets, by_ideal, self.n_threads)
+        factor = _factor_of_queries(metric, offsets, self.metric == "ndcg", self.n_threads)
         if relevance.size and not factor.any():
             warn("labels hold no query with documents of different worth: there is nothing to learn", stacklevel=5)
         method: str = resolve_method(self.method, offsets, n_ranks)

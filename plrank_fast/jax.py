@@ -43,7 +43,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-OPTIONAL = ("offsets", "mask", "weight", "rank_weights")
+OPTIONAL = ("offsets", "mask", "weights", "rank_weights")
 
 
 @validation.hinted
@@ -53,13 +53,12 @@ def expected_metric_loss(
     offsets: Any = None,
     *,
     mask: Any = None,
-    weight: Any = None,
+    weights: Any = None,
     metric: validation.MetricName = "ndcg",
     cutoff: int | None = 10,
     rank_weights: ArrayLike | None = None,
     gain: validation.Gain = "exponential",
     max_label: float | None = None,
-    normalize: bool = True,
     reduction: validation.Reduction = "mean",
     method: validation.Method = "auto",
     n_samples: int | None = None,
@@ -80,13 +79,14 @@ def expected_metric_loss(
         Where each query's documents start; a single query by default. Not for rows.
     mask : array of bool, of the shape of scores, optional
         True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
-    weight : array, tensor or array_like, shape (n_queries,), optional
+    weights : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
         first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
-        method and have no second derivatives.
+        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative gains
+        and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need the
+        exact method and have no second derivatives.
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -95,9 +95,6 @@ def expected_metric_loss(
         Whether ``labels`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
     max_label : float, optional
         Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
-    normalize : bool
-        False: "ndcg" is DCG. True: each query's DCG is divided by the DCG of its ideal ranking. Gains and rank weights
-        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     method : str
@@ -137,10 +134,10 @@ def expected_metric_loss(
     """
     scores = _floating(scores)
     static = loss_options(
-        metric, max_label, rank_weights, cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction,
+        metric, max_label, rank_weights, cutoff=cutoff, gain=gain, reduction=reduction,
         method=method, n_samples=n_samples, rtol=rtol, n_threads=n_threads,
     )  # fmt: skip
-    data = {"labels": labels, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
+    data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights, "rank_weights": rank_weights}
     data |= {"key": _words(key), "first_query": _first_query(first_query)}
     validation.given(labels, "labels", "")
     if method == EXACT:  # an array costs the callback as much as the gradient of a short list

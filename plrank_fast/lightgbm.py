@@ -49,7 +49,7 @@ def __dir__() -> list[str]:
 GROUPS = "pass group= to lightgbm.Dataset or to fit"
 FOLDS = "pass folds=sklearn.model_selection.GroupKFold(n) to lightgbm.cv"
 CALLED = "(scores, lightgbm.Dataset), as by lightgbm.train, or (y_true, y_pred, weight, group), as by LGBMRanker"
-OPTIONS = "pass gain, cutoff and normalize to plrank_fast.lightgbm.Objective"
+OPTIONS = "pass gain, cutoff and metric to plrank_fast.lightgbm.Objective"
 POSITIONS = "correct labels for the places of clicks by plrank_fast.off_policy.relevance_from_clicks"
 OF_LAMBDARANK = ("label_gain", "lambdarank_truncation_level", "lambdarank_norm")  # parameters
 
@@ -60,9 +60,10 @@ class Objective(BoostingObjective):
     Parameters
     ----------
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
-        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Labels above 0 are relevant.
+        Metric whose expectation is maximised, at K ranks: NDCG of gains, DCG, which weights queries by their ideal DCG,
+        precision, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success
+        (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant. Queries for
+        which all rankings are equally good have gradient 0.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
@@ -77,9 +78,6 @@ class Objective(BoostingObjective):
         gains.
     max_label : float, optional
         Highest grade of the scale in "err"; by default the highest of the labels, of each worker if there are several.
-    normalize : {"query", "dataset"}
-        "query": each query's DCG over its ideal. "dataset": "ndcg" is DCG, which weights queries by their ideal DCG.
-        Queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian"}
         Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
         absolute Hessian diagonal.

@@ -13,7 +13,7 @@ from plrank_fast import validation
 from plrank_fast._adapters.searches import has_columns, require_queries, warn_of_one_query, weights_of
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.named_metrics import WITH_GAINS, LabelledMetric, labelled_metric
+from plrank_fast.named_metrics import LabelledMetric, labelled_metric
 from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
@@ -61,10 +61,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         Gain of a document with label y in "ndcg" and "dcg": 2**y - 1, or y.
     max_label : float, optional
         Highest grade of the scale in "err"; the highest of the labels by default.
-    normalize : bool
-        False: training maximises DCG where ``metric`` is "ndcg". True: each query's DCG is divided by its ideal DCG, so
-        that queries with more relevant documents do not weigh more. Queries without relevant documents never contribute
-        to the training.
     alpha : float
         Penalty on the coefficients, at least 0. Without a penalty they grow until the ranking is deterministic.
     max_iter : int
@@ -118,7 +114,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         metric: validation.MetricName = "ndcg",
         gain: validation.Gain = "exponential",
         max_label: float | None = None,
-        normalize: bool = True,
         alpha: float = 1e-4,
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -128,7 +123,6 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.gain = gain
         self.max_label = max_label
-        self.normalize = normalize
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
@@ -150,7 +144,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         X : array_like or sparse matrix, shape (n_docs, n_features)
             A row for each document of each query.
         y : array_like, shape (n_docs,)
-            Labels: grades of at least 0, or anything finite with ``gain="linear"`` and ``normalize=False``.
+            Labels: grades of at least 0, or anything finite with ``gain="linear"`` and ``metric="dcg"``.
         qid : array_like, shape (n_docs,), optional
             Query of each document, integers or strings. Without it all documents belong to one query, with a warning
             if there are more than 200.
@@ -164,16 +158,15 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         """
         alpha, tol = validation.real(self.alpha, "alpha", at_least=0.0), validation.real(self.tol, "tol", above=0.0)
         max_iter = validation.count(self.max_iter, "max_iter", 1)
-        normalize = validation.flag(self.normalize, "normalize") and self.metric == "ndcg"
         X, y = validation.unmasked(X, "X"), validation.unmasked(y, "y")
         has_columns(X)
         X, y = checks.validate_data(self, X, y, accept_sparse="csr", dtype=(np.float64, np.float32), y_numeric=True)
         if qid is None:
             warn_of_one_query(X.shape[0])
         order, offsets = _by_query(qid, X.shape[0])
-        features, of_labels = X[order], self._of_labels(y, order, offsets, normalize)
+        features, of_labels = X[order], self._of_labels(y, order, offsets)
         shares = _query_shares(sample_weight, order, offsets)
-        if normalize:
+        if self.metric == "ndcg":
             shares = of_labels.over_ideal(shares, offsets, self.n_threads)
         share_of_doc = np.repeat(shares, np.diff(offsets))
 
@@ -288,16 +281,16 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         require_queries(qid, self.n_queries_)
         order, offsets = _by_query(qid, scores.size)
         labels = checks.column_or_1d(validation.unmasked(y, "y"))
-        of_labels = self._of_labels(labels, order, offsets, self.metric == "ndcg")
+        of_labels = self._of_labels(labels, order, offsets)
         values = of_labels.of_ranking(scores[order], offsets, self.n_threads)
         return float(values @ _query_shares(sample_weight, order, offsets))
 
-    def _of_labels(self, y: ArrayLike, order: IntArray, offsets: IntArray, normalize: bool) -> LabelledMetric:
+    def _of_labels(self, y: ArrayLike, order: IntArray, offsets: IntArray) -> LabelledMetric:
         """Return the metric of labels, sorted by query; NDCG needs labels of at least 0."""
         metric: validation.MetricName = validation.choice(self.metric, "metric", validation.MetricName)
         linear = validation.choice(self.gain, "gain", validation.Gain) == "linear"
         labels = validation.one_entry_each(validation.real_array(y, "y"), "y", order.size, "documents")
-        if metric in WITH_GAINS and (normalize or not linear):
+        if metric == "ndcg" or (metric == "dcg" and not linear):
             validation.within(labels, "y", 0.0, np.inf, ": NDCG is a share of the ideal DCG" if linear else "")
         highest = self.max_label
         validation.goes_with(highest, "max_label", metric == "err", "metric='err'")
@@ -309,8 +302,8 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.target_tags.required = True
-        tags.target_tags.positive_only = self.metric == "err" or (
-            self.metric in WITH_GAINS and (self.gain == "exponential" or bool(self.normalize))
+        tags.target_tags.positive_only = self.metric in ("err", "ndcg") or (
+            self.metric == "dcg" and self.gain == "exponential"
         )
         tags.input_tags.sparse = True
         return tags

@@ -108,7 +108,7 @@ def _is_plain(tensor: Any) -> bool:
 # --- the loss
 
 OPTIONS = (
-    "metric", "cutoff", "gain", "max_label", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads",
+    "metric", "cutoff", "gain", "max_label", "reduction", "method", "n_samples", "rtol", "n_threads",
     "first_query",
 )  # fmt: skip
 
@@ -265,8 +265,8 @@ class _Loss(torch.autograd.Function):  # type: ignore[misc]
 
 
 INPUTS = (
-    "Tensor scores, Tensor labels, Tensor? offsets, Tensor? mask, Tensor? weight, Tensor? rank_weights, "
-    "Tensor? seed, str metric, int? cutoff, str gain, float? max_label, bool normalize, str reduction, str method, "
+    "Tensor scores, Tensor labels, Tensor? offsets, Tensor? mask, Tensor? weights, Tensor? rank_weights, "
+    "Tensor? seed, str metric, int? cutoff, str gain, float? max_label, str reduction, str method, "
     "int? n_samples, float rtol, int? n_threads, int first_query"
 )
 _loss = _operator(
@@ -288,13 +288,12 @@ def expected_metric_loss(
     offsets: Any = None,
     *,
     mask: Any = None,
-    weight: Any = None,
+    weights: Any = None,
     metric: validation.MetricName = "ndcg",
     cutoff: int | None = 10,
     rank_weights: ArrayLike | None = None,
     gain: validation.Gain = "exponential",
     max_label: float | None = None,
-    normalize: bool = True,
     reduction: validation.Reduction = "mean",
     method: validation.Method = "auto",
     n_samples: int | None = None,
@@ -319,13 +318,14 @@ def expected_metric_loss(
     mask : Tensor or array_like of bool, of the shape of scores, optional
         True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask, rows
         have no padding. Results are bit-identical to the ragged batch's.
-    weight : array, tensor or array_like, shape (n_queries,), optional
+    weights : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
         first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
-        method and have no second derivatives.
+        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative gains
+        and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need the
+        exact method and have no second derivatives.
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -334,9 +334,6 @@ def expected_metric_loss(
         Whether ``labels`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
     max_label : float, optional
         Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
-    normalize : bool
-        False: "ndcg" is DCG. True: each query's DCG is divided by the DCG of its ideal ranking. Gains and rank weights
-        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     method : str
@@ -371,12 +368,12 @@ def expected_metric_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
-    options = metric, cutoff, gain, max_label, normalize, reduction, method, n_samples, rtol, n_threads, first_query
-    return _loss_of(scores, labels, offsets, mask, weight, rank_weights, generator, options)
+    options = metric, cutoff, gain, max_label, reduction, method, n_samples, rtol, n_threads, first_query
+    return _loss_of(scores, labels, offsets, mask, weights, rank_weights, generator, options)
 
 
 def _loss_of(
-    scores: Any, labels: Any, offsets: Any, mask: Any, weight: Any, rank_weights: Any, generator: Any,
+    scores: Any, labels: Any, offsets: Any, mask: Any, weights: Any, rank_weights: Any, generator: Any,
     options: tuple[Any, ...],
 ) -> Any:  # fmt: skip
     """Compute the loss with ``OPTIONS``, by the operator where the call is traced."""
@@ -384,7 +381,7 @@ def _loss_of(
     if scores.is_nested:
         scores, labels, offsets = _flattened(scores, labels, offsets, mask)
         mask = None
-    data = {"labels": labels, "offsets": offsets, "mask": mask, "weight": weight, "rank_weights": rank_weights}
+    data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights, "rank_weights": rank_weights}
     tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
     if _is_plain(scores):
         if _transformed():
@@ -473,8 +470,9 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
         first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. The last four need the exact
-        method and have no second derivatives.
+        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative gains
+        and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need the
+        exact method and have no second derivatives.
     method : str
         "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank"
         or "policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model finds that far cheaper.
@@ -484,9 +482,6 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         Whether ``labels`` holds grades, whose gains in "ndcg" and "dcg" are 2**grade - 1, or gains.
     max_label : float, optional
         Highest grade of the scale in "err", which needs it, as a batch may lack that grade.
-    normalize : bool
-        False: "ndcg" is DCG. True: each query's DCG is divided by the DCG of its ideal ranking. Gains and rank weights
-        must not be negative then. Queries without relevant documents have loss 0 and gradient 0.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     n_samples : int, optional
@@ -527,7 +522,6 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         rank_weights: ArrayLike | None = None,
         gain: validation.Gain = "exponential",
         max_label: float | None = None,
-        normalize: bool = True,
         reduction: validation.Reduction = "mean",
         n_samples: int | None = None,
         rtol: float = 1e-6,
@@ -536,7 +530,7 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         super().__init__()
         self.rank_weights = rank_weights
         self.__dict__.update(loss_options(
-            metric, max_label, rank_weights, cutoff=cutoff, gain=gain, normalize=normalize, reduction=reduction,
+            metric, max_label, rank_weights, cutoff=cutoff, gain=gain, reduction=reduction,
             method=method, n_samples=n_samples, rtol=rtol, n_threads=n_threads,
         ))  # fmt: skip
 
@@ -548,7 +542,7 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         offsets: Any = None,
         *,
         mask: Any = None,
-        weight: Any = None,
+        weights: Any = None,
         generator: Any = None,
         first_query: int = 0,
     ) -> torch.Tensor:
@@ -566,7 +560,7 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         mask : Tensor or array_like of bool, of the shape of scores, optional
             True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
             rows have no padding. Results are bit-identical to the ragged batch's.
-        weight : array, tensor or array_like, shape (n_queries,), optional
+        weights : array, tensor or array_like, shape (n_queries,), optional
             Weight of each query, at least 0.
         generator : torch.Generator or int, optional
             Source of the random numbers of sampled methods; by default PyTorch's default generator, which
@@ -582,12 +576,12 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         """
         own = self.__dict__
         options = (*(own[name] for name in OPTIONS[:-1]), first_query)
-        return _loss_of(scores, labels, offsets, mask, weight, own["rank_weights"], generator, options)
+        return _loss_of(scores, labels, offsets, mask, weights, own["rank_weights"], generator, options)
 
     if TYPE_CHECKING:
 
         def __call__(  # noqa: D102 - torch.nn.Module types its call as Any
-            self, scores: Any, labels: Any, offsets: Any = None, *, mask: Any = None, weight: Any = None,
+            self, scores: Any, labels: Any, offsets: Any = None, *, mask: Any = None, weights: Any = None,
             generator: Any = None, first_query: int = 0,
         ) -> torch.Tensor: ...  # fmt: skip
 
@@ -596,7 +590,7 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         metric = "rank_weights given" if self.rank_weights is not None else f"cutoff={self.cutoff}"
         if self.metric != "ndcg":
             metric = f"metric={self.metric!r}, {metric}"
-        options = f"method={self.method!r}, gain={self.gain!r}, normalize={self.normalize}"
+        options = f"method={self.method!r}, gain={self.gain!r}"
         return f"{metric}, {options}, reduction={self.reduction!r}"
 
 

@@ -64,9 +64,10 @@ class Objective(_Workers, BoostingObjective):
     Parameters
     ----------
     metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
-        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Labels above 0 are relevant.
+        Metric whose expectation is maximised, at K ranks: NDCG of gains, DCG, which weights queries by their ideal DCG,
+        precision, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success
+        (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant. Queries for
+        which all rankings are equally good have gradient 0.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
@@ -81,9 +82,6 @@ class Objective(_Workers, BoostingObjective):
         gains.
     max_label : float, optional
         Highest grade of the scale in "err"; by default the highest of the labels, of each worker if there are several.
-    normalize : {"query", "dataset"}
-        "query": each query's DCG over its ideal. "dataset": "ndcg" is DCG, which weights queries by their ideal DCG.
-        Queries for which all rankings are equally good (all labels equal, ideal 0) have gradient 0.
     curvature : {"gradient", "hessian"}
         Positive curvature to use. "gradient": the absolute value of the gradient. "hessian": the larger of that and the
         absolute Hessian diagonal.

@@ -21,7 +21,6 @@ from plrank_fast.validation import FloatArray
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "cutoff": lambda cutoff: None if cutoff is None else validation.ranks_that_count(cutoff),
     "gain": lambda gain: validation.choice(gain, "gain", validation.Gain),
-    "normalize": lambda normalize: validation.flag(normalize, "normalize"),
     "reduction": lambda reduction: validation.choice(reduction, "reduction", validation.Reduction),
     "method": lambda method: validation.choice(method, "method", validation.Method),
     "n_samples": lambda n_samples: None if n_samples is None else validation.count(n_samples, "n_samples", 1),
@@ -29,7 +28,7 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
 }  # the options of a loss have these
-A_SHARE = ": NDCG is a share of the ideal DCG, and DCG (normalize=False) takes any sign"
+A_SHARE = ": NDCG is a share of the ideal DCG, and metric='dcg' takes any sign"
 SCALE = "be given with metric='err': it is the highest grade of the scale, which a batch may lack"
 
 
@@ -56,14 +55,13 @@ def expected_loss(
     labels: ArrayLike,
     offsets: ArrayLike | None,
     mask: ArrayLike | None,
-    weight: ArrayLike | None,
+    weights: ArrayLike | None,
     rank_weights: ArrayLike | None,
     *,
     metric: Any,
     cutoff: int | None,
     gain: str,
     max_label: float | None,
-    normalize: bool,
     reduction: str,
     method: str,
     words: Callable[[], list[int]],
@@ -91,8 +89,8 @@ def expected_loss(
         values = validation.real_array(given, "labels", n_threads=n_threads)
         return validation.within(values, "labels", 0.0, np.inf, A_SHARE) if over_ideal else values
 
-    with_gains, n_threads, over_ideal = metric in WITH_GAINS, options["n_threads"], normalize and metric == "ndcg"
-    if not (with_gains and offsets is mask is weight is rank_weights is None):
+    with_gains, n_threads, over_ideal = metric in WITH_GAINS, options["n_threads"], metric == "ndcg"
+    if not (with_gains and offsets is mask is weights is rank_weights is None):
         wait()
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
@@ -104,8 +102,8 @@ def expected_loss(
     )  # fmt: skip
     factors: Any = -1.0  # one for each query's metric, or one for all
     total = float(n_queries)
-    if weight is not None:
-        given = validation.weights_of(weight, "weight", n_queries, "queries")
+    if weights is not None:
+        given = validation.weights_of(weights, "weights", n_queries, "queries")
         factors, total = -given, given.sum()
     if reduction == "mean":
         factors = factors / (total or 1.0)

@@ -81,7 +81,7 @@ def _check_mask(mask: Any, shape: tuple[int, ...]) -> None:
 
 
 def check_shapes(
-    shape: tuple[int, ...], labels: Any, offsets: Any = None, mask: Any = None, weight: Any = None,
+    shape: tuple[int, ...], labels: Any, offsets: Any = None, mask: Any = None, weights: Any = None,
     rank_weights: Any = None, **others: Any,
 ) -> int:  # fmt: skip
     """Check the shapes of a loss's arrays, whose values need not be known yet; return the number of queries."""
@@ -89,8 +89,8 @@ def check_shapes(
     if mask is not None:
         _check_mask(mask, shape)
     _check_shape(labels, "labels", shape, flat=mask is None)
-    if weight is not None:
-        validation.one_entry_each(weight, "weight", n_queries, "queries")
+    if weights is not None:
+        validation.one_entry_each(weights, "weights", n_queries, "queries")
     if rank_weights is not None:
         validation.shape_of_rank_weights(rank_weights, "rank_weights", n_queries)
     return n_queries

@@ -63,9 +63,9 @@ def test_independent_of_every_scale(method, curvature):
     assert expected[1].mean() == pytest.approx(1.0 + LEAST_CURVATURE)
 
 
-def test_normalisation_by_data_set_weighs_queries_by_their_gain():
-    """Mutant: "dataset" taken for "query"."""
-    gradient, _ = derivatives(normalize="dataset")
+def test_dcg_weighs_queries_by_their_gain():
+    """Mutant: "dcg" divided by the ideal."""
+    gradient, _ = derivatives(metric="dcg")
     dcg = plr.pl_rank_exact(SCORES, plr.gains(LABELS), THETA, offsets=OFFSETS, rtol=1e-9)
     dcg[np.r_[4:7, 9:11]] = 0.0
     np.testing.assert_allclose(gradient, -dcg / np.abs(dcg).mean(), atol=1e-7)
@@ -249,7 +249,7 @@ def test_refused_data(arguments, options, message):
 def test_refused_gain():
     with pytest.raises(ValueError, match="the gain of labels must be at least 0, got -1"):
         BoostingObjective(gain="linear").derivatives(SCORES, LABELS - 1, OFFSETS)
-    BoostingObjective(gain="linear", normalize="dataset").derivatives(SCORES, LABELS - 1, OFFSETS)
+    BoostingObjective(gain="linear", metric="dcg").derivatives(SCORES, LABELS - 1, OFFSETS)
     objective = BoostingObjective(gain="linear", rank_weights=[1.0, -1.0])
     with pytest.raises(ValueError, match=r"rank_weights must be at least 0, got -1\.0 at index 1: NDCG is a share"):
         objective.derivatives(SCORES, LABELS, OFFSETS)

@@ -183,8 +183,8 @@ OTHER_ARGUMENTS = {
     "disparity": (lambda x: fairness.disparity([x, 0], [1, 2]), "exposure"),
     "disparity_gradient": (lambda x: fairness.disparity_gradient(PAIR, [x, 0], [1.0]), "merit"),
     "boosting": (lambda x: boosting.BoostingObjective(gain="linear").derivatives(PAIR, [x, 0]), "the gain of labels"),
-    "boosting of a data set": (
-        lambda x: boosting.BoostingObjective(gain="linear", normalize="dataset").derivatives(PAIR, [x, 0]),
+    "boosting for DCG": (
+        lambda x: boosting.BoostingObjective(gain="linear", metric="dcg").derivatives(PAIR, [x, 0]),
         "the gain of labels",
     ),
     "weights of queries": (

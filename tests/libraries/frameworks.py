@@ -21,7 +21,7 @@ LABELS = RNG.integers(0, 4, size=N_DOCS).astype(float)
 LABELS[OFFSETS[4] :] = 0  # the last query has nothing relevant
 WEIGHTS, UPSTREAM = plr.dcg_weights(3), np.arange(1.0, N_QUERIES + 1)
 QUERY = np.repeat(np.arange(N_QUERIES), LENGTHS)
-DCG = {"gain": "linear", "normalize": False}  # of labels that are gains, as the library's functions have it
+DCG = {"gain": "linear", "metric": "dcg"}  # of labels that are gains, as the library's functions have it
 EXACT = {"cutoff": 3, "method": "exact"} | DCG
 
 # JAX runs threads, of which a fork elsewhere in the test session knows nothing

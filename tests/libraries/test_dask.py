@@ -162,9 +162,7 @@ def partitions(problem, client):
     return placed
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"normalize": "dataset"}, {"curvature": "hessian", "cutoff": 5}, {"method": "cmc"}]
-)
+@pytest.mark.parametrize("options", [{}, {"metric": "dcg"}, {"curvature": "hessian", "cutoff": 5}, {"method": "cmc"}])
 def test_xgboost_on_two_workers(client, problem, partitions, options):
     """The model of one process, to the rounding of float32; and the metric.
 

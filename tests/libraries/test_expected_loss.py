@@ -63,7 +63,7 @@ def test_reductions_and_weights(library, reduction, weight):
     upstream = UPSTREAM if reduction == "none" else np.full(N_QUERIES, 3.0)
     values = -shares * plr.expected_metric(SCORES, LABELS, WEIGHTS, offsets=OFFSETS)
     gradient = -plr.pl_rank_exact(SCORES, LABELS, WEIGHTS, offsets=OFFSETS) * (shares * upstream)[QUERY]
-    options = {"offsets": OFFSETS, "weight": weight, "reduction": reduction, **EXACT}
+    options = {"offsets": OFFSETS, "weights": weight, "reduction": reduction, **EXACT}
     got = evaluate(library, upstream=upstream if reduction == "none" else 3.0, **options)
     near(library, (got[0], values if reduction == "none" else values.sum()), (got[1], gradient))
 
@@ -174,7 +174,7 @@ def test_queries_have_the_bits_of_the_parts(dtype, lengths, on_team):
     for n in (1, 2, 3):
         got = on_team(n, lambda n_threads: expected_loss(
             scores, grades, offsets, None, weight, None, metric="ndcg", cutoff=10, gain="exponential", max_label=None,
-            normalize=True, reduction="mean", method="exact", words=None, rtol=1e-6, n_threads=n_threads,
+            reduction="mean", method="exact", words=None, rtol=1e-6, n_threads=n_threads,
             first_query=0, gradient=out,
         )[0])  # fmt: skip
         np.testing.assert_array_equal(got, shares * values)
@@ -204,7 +204,7 @@ def test_forward_mode_and_second_derivatives(library, layout, reduction):
     shares = weight if reduction == "none" else weight / weight.sum()
 
     def losses(x):
-        options = {"reduction": reduction, "weight": weight, **batch, **EXACT}
+        options = {"reduction": reduction, "weights": weight, **batch, **EXACT}
         return library.adapter.expected_metric_loss(x, labels, **options)
 
     def loss(x):
@@ -266,7 +266,7 @@ def test_rows_by_vmap(library):
         (TypeError, "mask must be of booleans", SCORES, LABELS, {"mask": np.ones(N_DOCS)}),
         (ValueError, "mask must have the shape", SCORES, LABELS, {"mask": np.ones(3, dtype=bool)}),
         (ValueError, "offsets only goes with mask=None", SCORES, LABELS, {"offsets": OFFSETS, "mask": LABELS > 0}),
-        (ValueError, "weight must have one entry", SCORES, LABELS, {"offsets": OFFSETS, "weight": [1.0]}),
+        (ValueError, "weights must have one entry", SCORES, LABELS, {"offsets": OFFSETS, "weights": [1.0]}),
         (TypeError, r"argument 'qid': pass offsets=offsets_from_qid\(qid\)", SCORES, LABELS, {"qid": OFFSETS}),
     ],
 )  # fmt: skip
@@ -282,7 +282,7 @@ def test_errors_name_the_argument(library, error, message, scores, labels, optio
         ("labels must be from 0 to 200, .*pass gain='linear' for gains", {"labels": -LABELS}),
         ("labels must be at least 0, .*: NDCG is a share", {"labels": LABELS - 1e-3, "gain": "linear"}),
         ("rank_weights must be at least 0, .*: NDCG is a share", {"rank_weights": [1.0, -1.0]}),
-        ("weight must be at least 0", {"weight": [-1.0]}),
+        ("weights must be at least 0", {"weights": [-1.0]}),
         ("key must not be negative, got -1 at index 1", {"method": "cmc", "key": np.array([3, -1])}),
         ("scores must be finite, got nan at index 1", {"scores": np.append([0.0, np.nan], SCORES[2:])}),
         ("scores must be finite, got -inf at .* by mask=scores > -inf", {"scores": np.append(SCORES[1:], -np.inf)}),
@@ -376,7 +376,7 @@ HOSTILE = (-(10**400), np.complex128(1), np.array([1.0, 2.0]), float("nan"), "0.
 
 @pytest.mark.parametrize(
     "name",
-    ["cutoff", "gain", "normalize", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query", "source"],
+    ["cutoff", "gain", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query", "source"],
 )
 def test_options_are_refused_by_name_and_not_by_the_host(library, name):
     """Mutants: an option left to the host, of which JAX makes an error of its own; one of the checks dropped."""

@@ -42,7 +42,7 @@ def of_trees():
 
 OTHERS = list(of_trees())
 CHECKS = parametrize_with_checks(
-    [PlackettLuceRanker(), PlackettLuceRanker(None, gain="linear", normalize=False), *(each for each, _ in OTHERS)],
+    [PlackettLuceRanker(), PlackettLuceRanker(None, gain="linear", metric="dcg"), *(each for each, _ in OTHERS)],
     expected_failed_checks=those_that_do_not_apply,
 )
 RANKERS = pytest.mark.parametrize(
@@ -119,10 +119,10 @@ def test_sparse_features(ranker, name, kind):
 def test_labels_below_0_have_no_ndcg():
     """Mutants: a query followed whose ideal is near 0, or left out where it is negative."""
     signed = Y - 1e-9
-    for estimator in PlackettLuceRanker(gain="linear"), PlackettLuceRanker(normalize=False):
+    for estimator in PlackettLuceRanker(gain="linear"), PlackettLuceRanker(metric="dcg"):
         with pytest.raises(ValueError, match=r"^y must be (at least 0|from 0)"):
             estimator.fit(X, signed, qid=QID)
-    ranker = PlackettLuceRanker(gain="linear", normalize=False).fit(X, signed, qid=QID)
+    ranker = PlackettLuceRanker(gain="linear", metric="dcg").fit(X, signed, qid=QID).set_params(metric="ndcg")
     with pytest.raises(ValueError, match=r"^y must be at least 0, got -1e-09 at index .*: NDCG is a share"):
         ranker.score(X, signed, qid=QID)
 

@@ -39,7 +39,7 @@ def test_tensors_of_a_cuda_device():
 
 
 @pytest.mark.parametrize("options", [
-    {"cutoff": 3, "metric": "dcg", "gain": "linear", "rank_weights": [1.0], "normalize": False, "reduction": "sum",
+    {"cutoff": 3, "metric": "dcg", "gain": "linear", "rank_weights": [1.0], "reduction": "sum",
      "method": "cmc", "n_samples": 7, "rtol": 1e-3, "n_threads": 2},
     {"metric": "err", "max_label": 4.0},
 ])  # fmt: skip
@@ -48,15 +48,15 @@ def test_the_module_hands_on_its_options(options, monkeypatch):
     given, function = {}, inspect.signature(adapter.expected_metric_loss).parameters
     for name, each in inspect.signature(adapter.ExpectedMetricLoss).parameters.items():
         assert each.default == function[name].default
-    names = "scores", "labels", "offsets", "mask", "weight", "rank_weights", "generator"
+    names = "scores", "labels", "offsets", "mask", "weights", "rank_weights", "generator"
 
     def receive(*arguments):
         given.update(zip(names, arguments[:7], strict=True), **dict(zip(adapter.OPTIONS, arguments[7], strict=True)))
 
     monkeypatch.setattr(adapter, "_loss_of", receive)
     loss = adapter.ExpectedMetricLoss(**options)
-    loss(leaf(), LABELS, [0, 16], mask=1, weight=3, generator=5, first_query=2)
-    of_call = {"labels": LABELS, "offsets": [0, 16], "mask": 1, "weight": 3, "generator": 5, "first_query": 2}
+    loss(leaf(), LABELS, [0, 16], mask=1, weights=3, generator=5, first_query=2)
+    of_call = {"labels": LABELS, "offsets": [0, 16], "mask": 1, "weights": 3, "generator": 5, "first_query": 2}
     assert (options | of_call).items() <= given.items()
     assert ("rank_weights given" if "rank_weights" in options else "metric='err', cutoff=10") in repr(loss)
 
@@ -67,9 +67,8 @@ def test_options_are_those_of_the_call():
     loss = functools.partial(expected_metric_loss, leaf(), LABELS, OFFSETS, method="exact")
     assert loss(reduction="sum") == 5 * loss()
     assert loss(cutoff=3, n_threads=np.array(1)) == loss(cutoff=3) != loss(cutoff=1)
-    loss(normalize=True)
-    with pytest.raises(TypeError, match="normalize must be True or False, got 1"):
-        loss(normalize=1)
+    with pytest.raises(TypeError, match="cutoff must be an integer, got True"):
+        loss(cutoff=True)
     rtol = torch.tensor(1e-3)
     loss(rtol=rtol)
     with pytest.raises(ValueError, match="rtol must be at least 1e-10"):
@@ -89,7 +88,7 @@ def test_errors_of_pytorch():
 def test_double_backward():
     """Mutants: a gradient that is a constant for autograd; the product with the Hessian without the weights of
     queries."""
-    options = {"cutoff": 3, "method": "exact", "reduction": "none", "weight": np.arange(1.0, 6.0)}
+    options = {"cutoff": 3, "method": "exact", "reduction": "none", "weights": np.arange(1.0, 6.0)}
     loss = functools.partial(expected_metric_loss, labels=LABELS, offsets=OFFSETS, **options)
     assert torch.autograd.gradgradcheck(loss, (leaf(),), atol=1e-6)
 
@@ -141,7 +140,7 @@ def test_exported():
 
 def operators():
     rows, labels, mask = padded_tensors()
-    options = ["ndcg", 3, "linear", None, False, "none", "pl_rank_3", 4, 1e-6, None, 0]
+    options = ["dcg", 3, "linear", None, "none", "pl_rank_3", 4, 1e-6, None, 0]
     ragged = (leaf(), torch.tensor(LABELS), torch.tensor(OFFSETS), None, None, None, torch.tensor([7]), *options)
     yield "expected_metric_loss", ragged
     yield (
@@ -315,9 +314,9 @@ def test_epochs_of_the_default_generator():
 # --- errors
 
 
-@pytest.mark.parametrize("name", ["scores", "labels", "weight"])
+@pytest.mark.parametrize("name", ["scores", "labels", "weights"])
 def test_tensors_without_arithmetic_are_named(name):
-    given = {"scores": torch.zeros(2), "labels": torch.zeros(2), "weight": torch.ones(1)}
+    given = {"scores": torch.zeros(2), "labels": torch.zeros(2), "weights": torch.ones(1)}
     for change, remedy in (
         (lambda tensor: tensor.to_sparse(), "to_dense"),
         (lambda tensor: tensor.to(torch.float8_e4m3fn), "float"),
@@ -422,7 +421,7 @@ def test_copies_of_a_gpu(gpu, dtype, reduction, labels_are_far):
     compiled = scores.detach().clone().requires_grad_()
     far.add(compiled.data_ptr())
     value, _ = torch.ops.plrank_fast.expected_metric_loss(
-        compiled, labels, *[None] * 5, "ndcg", 4, "linear", None, False, reduction, "exact", None, 1e-6, None, 0
+        compiled, labels, *[None] * 5, "dcg", 4, "linear", None, reduction, "exact", None, 1e-6, None, 0
     )
     assert torch.equal(value, wanted)
 
@@ -436,7 +435,7 @@ def test_all_arguments_of_a_gpu(gpu):
     rows, labels, mask = (torch.tensor(each) for each in (padded(SCORES, 0.0)[0], *padded(LABELS, 0.0)))
     mask[:, 0] = False
     weight = torch.arange(1.0, 6.0)
-    for options in ({"method": "cmc", "generator": 3}, {"mask": mask}, {"weight": weight}, {"metric": "mrr"}, {}):
+    for options in ({"method": "cmc", "generator": 3}, {"mask": mask}, {"weights": weight}, {"metric": "mrr"}, {}):
         gradients = []
         for place in (set(), {each.data_ptr() for each in (rows, labels, mask, weight)}):
             device_copies._blocks.of_streams.clear()
