@@ -48,6 +48,7 @@ CONSTANTS = (
     Constant("kernels/runtime/cancellation.h", "#define WORK_BETWEEN_LOOKS ", "5e6", "1", "1e300"),
     # selection
     Constant("_core/random/selection.pyx", "cdef intp_t SHORT_SELECTION = ", "32", "16", "64"),
+    Constant("_core/random/selection.pyx", "cdef intp_t WORTH_A_SAMPLE = ", "64", "0", NEVER, " "),
     Constant("kernels/sampling/groups/group_samplers.h", "#define PLR_FEW_ROWS ", "160", "0", "512", " /*"),
     Constant("kernels/sampling/groups/slot_table.c", "#define MOST_COMPARED ", "192", "64", "512", " /*"),
     # losses

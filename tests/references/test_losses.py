@@ -81,8 +81,11 @@ class TestAgainstTheReference:
 
     @pytest.mark.parametrize("size", [1e3, 1e6])
     def test_far_apart(self, size, name):
-        """Scores at +-1e3 and +-1e6, and all far below 0: finite, and equal to the reference. Mutants: exp(f) without its
-        maximum taken off, or with that of 0 and the scores; log(1 + exp(x)) as it stands."""
+        """Scores at +-1e3 and +-1e6, and all far below 0: finite, and equal to the reference.
+
+        Mutants: exp(f) without its maximum taken off, or with the larger of 0 and the maximum; log(1 + exp(x)) as it
+        stands.
+        """
         rng = np.random.default_rng(0)
         scores = rng.choice([-size, 0.0, size], size=12) + rng.normal(size=12)
         labels = rng.choice([0.0, 1.0, 3.0], size=12)

@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
+import plrank_fast as plr
 from plrank_fast._core.random import selection as _selection
+from plrank_fast._core.ranking import metrics as _metrics
 
 
 def median_of_three_killer(n):
@@ -44,6 +46,31 @@ def test_k_smallest_in_order(shape, only_guaranteed):
             np.testing.assert_array_equal(shuffled[:k], np.sort(keys)[:k])
             np.testing.assert_array_equal(keys[items], shuffled)
             assert sorted(items) == list(range(n))
+
+
+def highest_where_sampled(n):
+    """The sample from which a pivot is guessed has nothing but the highest values."""
+    values = np.zeros(n)
+    values[np.arange(32) * n // 32] = np.arange(1.0, 33.0)
+    return values
+
+
+@pytest.mark.parametrize("shape", [*SHAPES, "highest where sampled"])
+def test_first_ranks(shape):
+    """The ranking up to a cutoff, and the gains of the best one, by a stable sort.
+
+    Mutants: a pivot above the last rank taken as it is; items that equal it left out by one loop of two; of items tied
+    with the last those that were selected; ties in the order of the selection.
+    """
+    for n in (1, 2, 31, 64, 65, 128, 129, 200, 1000, 4321):
+        values = {**SHAPES, "highest where sampled": highest_where_sampled}[shape](n)
+        order, offsets = np.argsort(-values, kind="stable"), np.array([0, n])
+        for k in {0, 1, min(n, 40), n // 2, n - 1, n}:
+            np.testing.assert_array_equal(_metrics.modes(values, offsets, k, 1)[0], order[:k])
+        gains = np.where(np.isinf(values), 5000.0, np.abs(values))
+        for k in (1, 40, n):
+            best = np.sort(gains)[::-1][:k] @ plr.dcg_weights(k)[:n]
+            assert plr.ideal_dcg(gains, cutoff=k)[0] == pytest.approx(best, rel=1e-12)
 
 
 @pytest.mark.parametrize("shape", SHAPES)

@@ -184,7 +184,7 @@ def evaluate(
     if gains is not None and not call.to_gains:
         labels = gains(checked.relevance_array())
         call.queries.relevance = <double *>data_of(labels)
-    discounts = discounts_of(checked.longest)
+    discounts = discounts_of(checked.longest if gains is not None else 0)
     call.loss = (<Loss *><uintptr_t>LOSSES[loss])[0]
     call.options = LossOptions(
         checked_cutoff(cutoff, checked.longest), <double *>data_of(discounts),

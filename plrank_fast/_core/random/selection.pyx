@@ -16,12 +16,15 @@ cdef extern from "random/selection.h" nogil:
     ctypedef struct selection_kernels:
         size_t (*keep_below)(
             const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items) noexcept nogil
+        size_t (*keep_from)(
+            const double *values, size_t n, double pivot, double *kept_keys, int32_t *kept_items) noexcept nogil
         void (*sort_short)(double *keys, int32_t *items, size_t n) noexcept nogil
     const selection_kernels *selection_kernels_at(int level)
 
 cdef const selection_kernels *kernels = selection_kernels_at(simd_level())
 
 cdef intp_t SHORT_SELECTION = 32  # sorting all of a longer list takes longer than to partition it
+cdef intp_t WORTH_A_SAMPLE = 64    # sorting all of a shorter list takes no longer than to guess a pivot
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -72,11 +75,11 @@ cdef inline double scattered_median(const double *keys, intp_t n, uint64_t *stat
     return median_of_3(medians[0], medians[1], medians[2])
 
 
-cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil:
+cdef double early_key(const double *values, intp_t n, intp_t k, double sign) noexcept nogil:
     """Return a key that is probably above the k-th smallest of ``n``, but below most others, by a sample of 32 keys.
 
-    It is two standard deviations above where the k-th smallest is expected, which fails in about one case of thirty.
-    Returns infinity if such a key would leave most keys below it.
+    Keys are the values times the sign. The result is two standard deviations above where the k-th smallest is expected,
+    which fails in about one case of thirty. Returns infinity if such a key would leave most keys below it.
     """
     cdef double sample[32]
     cdef int32_t places[32]
@@ -86,7 +89,7 @@ cdef double early_key(const double *keys, intp_t n, intp_t k) noexcept nogil:
     if not wanted <= 24.0:
         return INFINITY
     for i in range(32):
-        sample[i] = keys[(i * n) >> 5]
+        sample[i] = sign * values[(i * n) >> 5]
         places[i] = <int32_t>i
     kernels.sort_short(sample, places, 32)
     return sample[<intp_t>wanted - 1]
@@ -180,7 +183,7 @@ cdef void sort_smallest(
     if pivot[0] == pivot[0]:
         kept = kernels.keep_below(keys, n, pivot[0], kept_keys, kept_items)
     if kept < k and n > SHORT_SELECTION:
-        kept = kernels.keep_below(keys, n, early_key(keys, n, k), kept_keys, kept_items)
+        kept = kernels.keep_below(keys, n, early_key(keys, n, k, 1.0), kept_keys, kept_items)
     if kept < k:
         kept = kernels.keep_below(keys, n, INFINITY, kept_keys, kept_items)
     if kept > 2 * k + PLR_SHORT_LIST:
@@ -190,6 +193,22 @@ cdef void sort_smallest(
     if not kept_keys[k - 1] < pivot[0]:
         pivot[0] = kept_keys[k - 1]
     pivot[0] -= (pivot[0] - kept_keys[k - 1]) / 64.0
+
+
+cdef intp_t keep_highest(const double *values, intp_t n, intp_t k, double *keys, int32_t *items) noexcept nogil:
+    """Copy the pairs (-values[i], i) of the k highest values, those that equal one of them, and some others, in order.
+
+    Returns their number; the copies have room for n. O(n).
+    """
+    cdef intp_t kept = 0
+    if n > WORTH_A_SAMPLE:
+        kept = kernels.keep_from(values, n, -early_key(values, n, k, -1.0), keys, items)
+    return kept if kept >= k > 0 else kernels.keep_from(values, n, -INFINITY, keys, items)
+
+
+cdef void sort_short(double *keys, int32_t *items, intp_t n) noexcept nogil:
+    """Sort at most ``PLR_SHORT_LIST`` pairs by key; equal keys stay in order."""
+    kernels.sort_short(keys, items, n)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from libc.math cimport INFINITY, isnan, ldexp, log
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
-from plrank_fast._core.random.selection cimport select_smallest, sort_pairs
+from plrank_fast._core.random.selection cimport PLR_SHORT_LIST, keep_highest, select_smallest, sort_pairs, sort_short
 from plrank_fast._core.ranking.remaining cimport (
     Remaining, analyse_ranking, lay_out_remaining, prepare_remaining, ranks_placed, sum_remaining, unit_ratio,
     weight_in_unit,
@@ -60,33 +60,41 @@ cdef inline void order_ties_by_item(double *keys, int32_t *items, intp_t n) noex
         first = last
 
 
+cdef void take_first_of_tied(
+    const double *scores, intp_t cutoff, double *keys, int32_t *items, intp_t n
+) noexcept nogil:
+    """Select, among the items that tie with the last of ``cutoff`` selected ones of ``n``, those of the lowest numbers.
+    """
+    cdef intp_t d, before = 0, n_tied = 0
+    cdef double last = -INFINITY
+    for d in range(cutoff):
+        last = max(last, keys[d])
+    for d in range(cutoff, n):
+        n_tied += keys[d] == last
+    if n_tied == 0:
+        return
+    for d in range(cutoff):
+        if keys[d] < last:
+            keys[before], items[before] = keys[d], items[d]
+            before += 1
+    d = 0
+    while before < cutoff:
+        if -scores[d] == last:
+            keys[before], items[before] = last, <int32_t>d
+            before += 1
+        d += 1
+
+
 cdef void rank_query(
     const double *scores, intp_t n_items, intp_t cutoff, double *keys, int32_t *items
 ) noexcept nogil:
     """Write the first ``cutoff`` items by descending score to ``items``; of equal scores the lower item comes first."""
-    cdef intp_t d, before = 0, tied = 0
-    cdef double last
-    for d in range(n_items):
-        keys[d] = -scores[d]
-        items[d] = <int32_t>d
-    if 0 < cutoff < n_items:
-        select_smallest(keys, items, n_items, cutoff)
-        last = keys[0]
-        for d in range(cutoff):
-            last = max(last, keys[d])
-        # introselect takes any of the items tied with the last one; replace them by the lowest
-        for d in range(n_items):
-            if -scores[d] < last:
-                keys[before] = -scores[d]
-                items[before] = <int32_t>d
-                before += 1
-        d = 0
-        while before + tied < cutoff:
-            if -scores[d] == last:
-                keys[before + tied] = last
-                items[before + tied] = <int32_t>d
-                tied += 1
-            d += 1
+    cdef intp_t kept = keep_highest(scores, n_items, cutoff, keys, items)
+    if kept <= PLR_SHORT_LIST:
+        sort_short(keys, items, kept)
+        return
+    select_smallest(keys, items, kept, cutoff)
+    take_first_of_tied(scores, cutoff, keys, items, kept)
     sort_pairs(keys, items, cutoff)
     order_ties_by_item(keys, items, cutoff)
 
@@ -124,13 +132,13 @@ cdef double ideal_dcg_of_query(
     """Return the DCG of the best ranking: the highest gain at the rank of the highest weight; none is negative."""
     cdef double total = 0.0
     cdef bint descending = True
-    cdef intp_t d, k
-    for d in range(query.n_items):
-        gains[d] = -query.relevance[d]
-        items[d] = <int32_t>d
-    if 0 < cutoff < query.n_items:
-        select_smallest(gains, items, query.n_items, cutoff)
-    sort_pairs(gains, items, cutoff)
+    cdef intp_t kept, k
+    kept = keep_highest(query.relevance, query.n_items, cutoff, gains, items)
+    if kept <= PLR_SHORT_LIST:
+        sort_short(gains, items, kept)
+    else:
+        select_smallest(gains, items, kept, cutoff)
+        sort_pairs(gains, items, cutoff)
     for k in range(cutoff):
         weights[k] = -query.rank_weights[k]
         items[k] = <int32_t>k
@@ -637,12 +645,12 @@ def dcg(
         scores = np.zeros_like(relevance)
     given_weights = NOT_TAKEN if rank_weights is None else rank_weights
     checked = checked_batch(scores, relevance, given_weights, offsets, n_threads, "relevance", True, True)
+    call.cutoff = min(
+        checked.longest if rank_weights is None else checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
     if rank_weights is None:
-        rank_weights = discounts_of(checked.longest)
+        rank_weights = discounts_of(call.cutoff)
         checked.queries.rank_weights = <double *>data_of(rank_weights)
-        checked.queries.n_ranks = checked.longest
-    checked.queries.n_ranks = min(checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
-    call.cutoff = checked.queries.n_ranks
+    checked.queries.n_ranks = call.cutoff
     call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
     if without_scores:
         call.metric = NULL

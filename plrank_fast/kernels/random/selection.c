@@ -4,7 +4,8 @@
 
 #include "simd/vectors.h"
 
-static size_t keep_below(const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items)
+/* Copy the pairs (keys[i], i) with keys[i] < pivot, or (-keys[i], i) with keys[i] >= pivot. */
+PLR_INLINE size_t keep(const double *keys, size_t n, double pivot, int highest, double *kept_keys, int32_t *kept_items)
 {
     size_t i = 0, kept = 0;
 #if defined(PLR_ISA_AVX512)
@@ -12,19 +13,30 @@ static size_t keep_below(const double *keys, size_t n, double pivot, double *kep
     __m256i items = _mm256_setr_epi32(0, 1, 2, 3, 4, 5, 6, 7);
     for (; i + 8 <= n; i += 8) {
         __m512d key = _mm512_loadu_pd(keys + i);
-        __mmask8 below = _mm512_cmp_pd_mask(key, _mm512_set1_pd(pivot), _CMP_LT_OQ);
-        _mm512_storeu_pd(kept_keys + kept, _mm512_maskz_compress_pd(below, key));
-        _mm256_storeu_si256((__m256i *)(kept_items + kept), _mm256_maskz_compress_epi32(below, items));
+        __mmask8 held = highest ? _mm512_cmp_pd_mask(key, _mm512_set1_pd(pivot), _CMP_GE_OQ)
+                                : _mm512_cmp_pd_mask(key, _mm512_set1_pd(pivot), _CMP_LT_OQ);
+        _mm512_storeu_pd(kept_keys + kept, _mm512_maskz_compress_pd(held, highest ? -key : key));
+        _mm256_storeu_si256((__m256i *)(kept_items + kept), _mm256_maskz_compress_epi32(held, items));
         items = _mm256_add_epi32(items, _mm256_set1_epi32(8));
-        kept += (size_t)__builtin_popcount(below);
+        kept += (size_t)__builtin_popcount(held);
     }
 #endif
     for (; i < n; i++) {
-        kept_keys[kept] = keys[i];
+        kept_keys[kept] = highest ? -keys[i] : keys[i];
         kept_items[kept] = (int32_t)i;
-        kept += keys[i] < pivot;
+        kept += highest ? keys[i] >= pivot : keys[i] < pivot;
     }
     return kept;
+}
+
+static size_t keep_below(const double *keys, size_t n, double pivot, double *kept_keys, int32_t *kept_items)
+{
+    return keep(keys, n, pivot, 0, kept_keys, kept_items);
+}
+
+static size_t keep_from(const double *values, size_t n, double pivot, double *kept_keys, int32_t *kept_items)
+{
+    return keep(values, n, pivot, 1, kept_keys, kept_items);
 }
 
 #define BLOCKS 4 /* registers of keys handled together, as each count waits for its previous addition */
@@ -91,4 +103,4 @@ static void sort_short(double *keys, int32_t *items, size_t n)
     }
 }
 
-const selection_kernels ISA(selection_kernels) = {keep_below, sort_short};
+const selection_kernels ISA(selection_kernels) = {keep_below, keep_from, sort_short};
