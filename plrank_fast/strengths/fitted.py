@@ -68,12 +68,12 @@ class FittedStrengths:
         """Return a text with the number of items and the strongest of them."""
         return f"FittedStrengths(n_items={len(self.names)}, strongest={self.names[int(self.strengths.argmax())]!r})"
 
-    def intervals(self, level: float = 0.95) -> FloatArray:
+    def intervals(self, confidence: float = 0.95) -> FloatArray:
         """Compute an interval for the strength of each item, from the normal approximation.
 
         Parameters
         ----------
-        level : float
+        confidence : float
             Probability that such an interval holds the strength, between 0 and 1.
 
         Returns
@@ -81,7 +81,7 @@ class FittedStrengths:
         ndarray, shape (n_items, 2), float64
             Lower and upper end.
         """
-        reach = _quantile(level) * self.standard_errors
+        reach = _quantile(confidence) * self.standard_errors
         return np.column_stack([self.strengths - reach, self.strengths + reach])
 
     def predict(self, rankings: Any) -> FloatArray:
@@ -110,9 +110,9 @@ class FittedStrengths:
         chances: FloatArray = np.exp(bucket_log_prob(self.strengths[rows.entries], rows.places, offsets=rows.limits))
         return chances
 
-    def summary(self, level: float = 0.95) -> str:
+    def summary(self, confidence: float = 0.95) -> str:
         """Return a table of the items by descending strength, with standard errors and intervals."""
-        head, *rows = self._rows(level)
+        head, *rows = self._rows(confidence)
         width = max(len(row[0]) for row in (head, *rows))
         return "\n".join(row[0].ljust(width) + "".join(f"{cell:>12}" for cell in row[1:]) for row in (head, *rows))
 
@@ -125,7 +125,7 @@ class FittedStrengths:
         ]
         return f"<table>{''.join(lines)}</table>"
 
-    def _rows(self, level: float) -> list[tuple[str, ...]]:
+    def _rows(self, confidence: float) -> list[tuple[str, ...]]:
         """Return the texts of the table: its head, the items by descending strength, and the features."""
         values, errors, order = self.strengths, self.standard_errors, np.argsort(-self.strengths, kind="stable")
         labels = [str(self.names[i]) for i in order.tolist()]
@@ -138,13 +138,13 @@ class FittedStrengths:
             labels += [f"(log delta {size})" for size in self.draw_sizes]
             values = np.append(values, self.log_deltas)
             errors = np.append(errors, np.sqrt(np.diag(self.log_delta_covariance)))
-        reach = _quantile(level) * errors
+        reach = _quantile(confidence) * errors
         columns = zip(values, errors, values - reach, values + reach, strict=True)
         numbers = [tuple(f"{number:.4f}" for number in row) for row in columns]
-        head = ("item", "strength", "std. error", f"{100 * level:g}% from", "to")
+        head = ("item", "strength", "std. error", f"{100 * confidence:g}% from", "to")
         return [head, *((label, *row) for label, row in zip(labels, numbers, strict=True))]
 
-    def plot(self, level: float = 0.95) -> Figure:
+    def plot(self, confidence: float = 0.95) -> Figure:
         """Draw the strengths with their intervals, the strongest item on top.
 
         Returns
@@ -152,19 +152,19 @@ class FittedStrengths:
         matplotlib.figure.Figure
         """
         order = np.argsort(self.strengths, kind="stable")
-        reach = (self.intervals(level)[:, 1] - self.strengths)[order]
+        reach = (self.intervals(confidence)[:, 1] - self.strengths)[order]
         size = (6.6, 1.2 + 0.22 * order.size)
         figure = new_figure(size)
         axes = figure.subplots()
         axes.errorbar(self.strengths[order], np.arange(order.size), xerr=reach, fmt="o", markersize=4, capsize=2)
         axes.set_yticks(np.arange(order.size), [str(self.names[i]) for i in order])
         axes.set_ylim(-0.6, order.size - 0.4)
-        axes.set_xlabel(f"strength, with intervals of {100 * level:g}%")
+        axes.set_xlabel(f"strength, with intervals of {100 * confidence:g}%")
         axes.grid(axis="x", alpha=0.3)
         return figure
 
 
-def _quantile(level: float) -> float:
-    """Return how many standard errors an interval of this level reaches to each side."""
-    level = validation.real(level, "level", above=0.0, below=1.0)
-    return NormalDist().inv_cdf(0.5 + 0.5 * level)
+def _quantile(confidence: float) -> float:
+    """Return how many standard errors an interval of this confidence reaches to each side."""
+    confidence = validation.real(confidence, "confidence", above=0.0, below=1.0)
+    return NormalDist().inv_cdf(0.5 + 0.5 * confidence)
