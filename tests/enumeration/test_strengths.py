@@ -422,7 +422,7 @@ def test_result():
     assert "<td>&lt;b&gt;</td>" in plr.fit_strengths([["<b>", "a"], ["a", "<b>"]])._repr_html_()
     described = plr.fit_strengths([["a", "b"], ["b", "a"]], features=[1.0, 2.0], weights=[2, 1])
     assert "(feature 0)" in described.summary()
-    with pytest.raises(ValueError, match="level must be positive and below 1"):
+    with pytest.raises(ValueError, match="confidence must be positive and below 1"):
         fit.intervals(1.0)
 
 
