@@ -22,6 +22,7 @@ Each module imports only modules listed above it::
                                               curvature
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank
+    _adapters           calls from XLA        xla_calls
     ------------------  compiled above, thin Python below
     .                   the build             build
                         private helpers       _shared

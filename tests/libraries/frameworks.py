@@ -1,5 +1,6 @@
 """A batch for the losses of PyTorch and JAX, and what the two call by other names, for tests that are the same."""
 
+import contextlib
 import importlib
 import os
 
@@ -97,6 +98,17 @@ class Jax:
 
     def array(self, values, dtype=None):
         return self.jax.numpy.asarray(values, dtype=dtype)
+
+    @contextlib.contextmanager
+    def by_callback(self):
+        """Calls as on a device that XLA's target does not serve."""
+        known, self.adapter.KNOWN_TO_XLA = self.adapter.KNOWN_TO_XLA, False
+        self.jax.clear_caches()
+        try:
+            yield
+        finally:
+            self.adapter.KNOWN_TO_XLA = known
+            self.jax.clear_caches()
 
     def value_and_vjp(self, function, scores, upstream):
         value, pull = self.jax.vjp(function, self.array(scores))

@@ -284,14 +284,15 @@ def test_errors_name_the_argument(library, error, message, scores, labels, optio
         ("rank_weights must be at least 0, .*: NDCG is a share", {"rank_weights": [1.0, -1.0]}),
         ("weights must be at least 0", {"weights": [-1.0]}),
         ("key must not be negative, got -1 at index 1", {"method": "cmc", "key": np.array([3, -1])}),
-        ("scores must be finite, got nan at index 1", {"scores": np.append([0.0, np.nan], SCORES[2:])}),
+        (r"scores must be finite, got nan at index 1( \(query 0\))?", {"scores": np.append([0.0, np.nan], SCORES[2:])}),
         ("scores must be finite, got -inf at .* by mask=scores > -inf", {"scores": np.append(SCORES[1:], -np.inf)}),
     ],
 )
 def test_values_that_are_refused(library, message, options):
-    """They become NaN in JAX, in loss and gradient, jitted or not, with a warning; other rows of ``vmap`` keep theirs.
+    """In JAX when the call is executed, jitted or not. Without a target of XLA they become NaN, in loss and gradient,
+    with a warning; other rows of ``vmap`` keep theirs.
 
-    Mutants: an exception in the callback; NaN without a word; a NaN for the other rows too.
+    Mutants: an exception in the callback; NaN without a word; a NaN for the other rows too; NaN from XLA.
     """
     options = {"scores": SCORES, "labels": LABELS} | options
     options = {name: each if isinstance(each, str) else library.array(each) for name, each in options.items()}
@@ -306,11 +307,15 @@ def test_values_that_are_refused(library, message, options):
         return library.jax.value_and_grad(lambda x: library.adapter.expected_metric_loss(x, **options))(scores)
 
     for call in (both, library.jax.jit(both)):
-        with pytest.warns(UserWarning, match=f"{message}.*: the results in JAX are nan"):
-            assert all(np.isnan(each).all() for each in library.jax.block_until_ready(call(scores)))
-    if "finite, got nan" in message:
-        rows = library.jax.numpy.stack([scores, library.array(SCORES, "float32")])
-        assert np.isnan(library.jax.vmap(both)(rows)[1]).any(axis=1).tolist() == [True, False]
+        with pytest.raises(RuntimeError, match=f"INVALID_ARGUMENT: {message}"):
+            library.jax.block_until_ready(call(scores))
+    with library.by_callback():
+        for call in (both, library.jax.jit(both)):
+            with pytest.warns(UserWarning, match=f"{message}.*: the results in JAX are nan"):
+                assert all(np.isnan(each).all() for each in library.jax.block_until_ready(call(scores)))
+        if "finite, got nan" in message:
+            rows = library.jax.numpy.stack([scores, library.array(SCORES, "float32")])
+            assert np.isnan(library.jax.vmap(both)(rows)[1]).any(axis=1).tolist() == [True, False]
 
 
 def warnings_of(library, scores, labels, **options):

@@ -1,6 +1,8 @@
 """The loss in JAX alone: the seed as data, meshes, compilation once, integers of 32 bits."""
 
 import importlib
+import subprocess
+import sys
 from functools import partial
 
 import numpy as np
@@ -151,13 +153,65 @@ def test_values_that_are_here_are_refused_at_once():
         jax.jit(lambda scores: expected_metric_loss(scores, LABELS, offsets=[4, 12]))(SCORES)
 
 
-def test_the_distribution_has_no_exceptions_on_the_host():
+def calls():
+    rows, rankings = SCORES.reshape(4, 4), np.tile(np.arange(4), (4, 1))
+    loss = partial(expected_metric_loss, cutoff=3, reduction="sum")
+    yield jax.value_and_grad(lambda x: loss(x, LABELS, OFFSETS, method="exact"))(SCORES)
+    yield jax.value_and_grad(lambda x: loss(x, LABELS, OFFSETS, method="cmc", key=3))(SCORES)
+    yield jax.hessian(lambda x: loss(x, LABELS[:4], method="exact"))(SCORES[:4])
+    yield jax.jit(jax.vmap(jax.grad(lambda x, key: loss(x, LABELS[:4], method="cmc", key=key))))(rows, np.arange(4))
+    yield jax.value_and_grad(lambda x: PlackettLuce(x).log_prob(rankings).sum())(rows)
+    yield PlackettLuce(rows).sample(jax.random.key(0), (3,))
+    yield jax.value_and_grad(lambda x: loss(x, LABELS[:0], np.array([0, 0, 0])))(SCORES[:0])
+
+
+def test_calls_of_xla_have_the_bits_of_callbacks():
+    """Every function on the host is called. Mutants: a result copied to another's place; operands in another order; a shape
+    taken for the number of bytes; the options of the call before."""
+    of_xla = list(calls())
+    with frameworks.Jax().by_callback():
+        for first, second in zip(of_xla, calls(), strict=True):
+            jax.tree.map(np.testing.assert_array_equal, first, second)
+
+
+def test_errors_name_the_query():
+    """Mutants: the number of a document for that of its query; an empty query not counted; the mask
+    left out."""
+    scores = jnp.asarray(SCORES).at[4].set(jnp.nan)
+    with pytest.raises(RuntimeError, match=r"INVALID_ARGUMENT: scores must be finite, got nan at index 4 \(query 2\)"):
+        jax.block_until_ready(jax.jit(jax.grad(expected_metric_loss))(scores, LABELS, jnp.asarray(OFFSETS)))
+    rows, mask = frameworks.padded(scores, 0.0)
+    with pytest.raises(RuntimeError, match=r"scores must be finite, got nan at index 4 \(query 2\)"):
+        jax.block_until_ready(expected_metric_loss(jnp.asarray(rows), jnp.ones(rows.shape), mask=mask))
+
+
+@pytest.mark.skipif(not adapter.KNOWN_TO_XLA, reason="JAX before 0.5")
+def test_exported(tmp_path):
+    """Another process runs what has been exported. Mutant: functions of calls that only the process that traced them knows."""
+    step = jax.jit(jax.grad(lambda scores: expected_metric_loss(scores, LABELS, OFFSETS, **EXACT)))
+    allowed = [jax.export.DisabledSafetyCheck.custom_call(adapter.TARGET)]
+    exported = jax.export.export(step, disabled_checks=allowed)(SCORES)
+    (tmp_path / "step").write_bytes(exported.serialize())
+    np.save(tmp_path / "scores.npy", SCORES)
+    code = "\n".join([
+        "import sys, pathlib, numpy as np, jax, plrank_fast.jax",
+        "folder = pathlib.Path(sys.argv[1])",
+        "step = jax.export.deserialize(bytearray((folder / 'step').read_bytes()))",
+        "np.save(folder / 'gradient.npy', step.call(np.load(folder / 'scores.npy')))",
+    ])  # fmt: skip
+    subprocess.run([sys.executable, "-c", code, str(tmp_path)], check=True)
+    np.testing.assert_array_equal(np.load(tmp_path / "gradient.npy"), step(SCORES))
+
+
+def test_the_distribution_has_no_exceptions_in_callbacks():
     """Draws that cannot be made are -1, log-probabilities NaN. Mutant: an exception in the callback."""
     policy = PlackettLuce(jnp.array([0.0, jnp.nan, 1.0]))
-    with pytest.warns(UserWarning, match="scores must be finite, got nan at index 1: the results in JAX are -1"):
-        assert (policy.sample(0) == -1).all()
-    with pytest.warns(UserWarning, match="scores must be finite, got nan at index 1: the results in JAX are nan"):
-        assert jnp.isnan(jax.grad(lambda scores: PlackettLuce(scores).log_prob(np.arange(3)))(policy.scores)).all()
+    told = "scores must be finite, got nan at index 1: the results in JAX are"
+    with frameworks.Jax().by_callback():
+        with pytest.warns(UserWarning, match=f"{told} -1"):
+            assert (policy.sample(0) == -1).all()
+        with pytest.warns(UserWarning, match=f"{told} nan"):
+            assert jnp.isnan(jax.grad(lambda scores: PlackettLuce(scores).log_prob(np.arange(3)))(policy.scores)).all()
 
 
 def test_uses_of_a_key_are_seen():

@@ -117,7 +117,7 @@ def test_refusals(told):
     message = "plrank-fast needs a C compiler, and 'no-such-compiler' was not found. Debian"
     assert told["no_compiler"].startswith(message)
     assert told["unknown_level"] == "PLRANK_FAST_LEVELS must name some of baseline, avx2, avx512; got neon"
-    assert told["unknown_module"].startswith("PLRANK_FAST_MODULES must name some of _core/")
+    assert told["unknown_module"].startswith("PLRANK_FAST_MODULES must name some of _adapters/xla_calls, _core/")
     assert told["unknown_module"].endswith("; got _core/losses/pair")
 
 
