@@ -62,7 +62,7 @@ UNIX_FLAGS = ["-O3", "-g0", "-std=gnu11", "-fno-math-errno", "-fno-trapping-math
 MODULE_FLAGS = [*UNIX_FLAGS, "-ffp-contract=off", "-Wno-psabi", "-Wno-unreachable-code"]
 KERNEL_FLAGS = [*UNIX_FLAGS, "-ffp-contract=fast", "-Wno-psabi"]
 # These prepare calls and have no loops over items; -O3 would take twice as long to compile them.
-PREPARES = re.compile(r"plrank_fast\._core\.(runtime\.|gradients\.exact$|cython_shared)")
+PREPARES = re.compile(r"plrank_fast\._core\.(runtime\.|gradients\.exact$|shared_utility)")
 # A third of the time of -O3 to compile, and fewer accesses to memory are removed before a sanitizer has seen them.
 SANITIZED_FLAGS = ["-O1", "-g1", "-fno-omit-frame-pointer"]
 LEVEL_FLAGS = {
@@ -110,7 +110,7 @@ MODULES = {
 
 # Cython writes this module of its own functions, such as the type of compiled functions. Otherwise each module would
 # have a copy of them, which is a third of the time that most modules take to compile.
-SHARED = "plrank_fast._core.cython_shared"
+SHARED = "plrank_fast._core.shared_utility"
 
 
 def chosen(variable: str, known: Iterable[str]) -> list[str]:
@@ -153,7 +153,6 @@ class BuildKernels(build_ext):
             self.extensions,
             compiler_directives=DIRECTIVES,
             shared_utility_qualified_name=SHARED,
-            shared_utility_features_disabled=["MemoryView"],
             build_dir="build/checked" if CHECKED else None,
             nthreads=self.parallel,
         )
@@ -349,7 +348,7 @@ def kernels_of(extension: Extension) -> list[str]:
 if __name__ == "__main__":
     setup(
         ext_modules=[
-            Extension(SHARED, [str(PACKAGE / "_core" / "cython_shared.c")]),
+            Extension(SHARED, [str(PACKAGE / "_core" / "shared_utility.c")]),
             *(extension(module, MODULES[module]) for module in chosen("PLRANK_FAST_MODULES", MODULES)),
         ],
         cmdclass={"build_ext": BuildKernels, "sdist": ReproducibleSdist},

@@ -22,12 +22,15 @@ from __future__ import annotations
 
 from typing import Literal, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
+
+A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
 
 
 def dcg(
@@ -86,7 +89,7 @@ def dcg(
     >>> plr.dcg([0.5, 0.5, 0.5], [0, 0, 3], cutoff=1, ties="average")
     array([1.])
     """
-    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
+    return dcg_or_share(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads)
 
 
 @overload
@@ -165,7 +168,12 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
-    return _metrics.dcg(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, "ndcg", normalize, empty)
+    of_no_query = validation.real(empty, "empty", or_nan=True)
+    if validation.choice(normalize, "normalize", validation.Normalization) == "query":
+        return dcg_or_share(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, of_no_query)
+    total_ideal = ideal_dcg(relevance, rank_weights, cutoff=cutoff, offsets=offsets, n_threads=n_threads).sum()
+    total = dcg_or_share(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads).sum()
+    return float(total / total_ideal) if total_ideal != 0.0 else of_no_query
 
 
 def ideal_dcg(
@@ -207,7 +215,10 @@ def ideal_dcg(
     >>> plr.ideal_dcg([0.0, 3.0, 1.0], [0.30, 0.35, 0.20])
     array([1.35])
     """
-    return _metrics.dcg(None, relevance, rank_weights, cutoff, offsets, "index", n_threads, "ideal_dcg")
+    weights = validation.ABSENT if rank_weights is None else rank_weights
+    gains = validation.real_array(relevance, "relevance", n_threads=n_threads)
+    batch = validation.batch(np.zeros_like(gains), gains, weights, offsets, n_threads, not_negative=A_SHARE)
+    return _metrics.ideal_dcg(batch, validation.ranks(cutoff))
 
 
 def precision(
@@ -248,7 +259,7 @@ def precision(
     >>> plr.precision([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metrics.metric("precision", scores, relevance, cutoff, offsets, n_threads)
+    return of_relevance("precision", scores, relevance, cutoff, offsets, n_threads)
 
 
 def recall(
@@ -289,7 +300,8 @@ def recall(
     >>> plr.recall([0.3, 0.2, 0.1], [0, 1, 2], cutoff=2)
     array([0.5])
     """
-    return _metrics.metric("recall", scores, relevance, cutoff, offsets, n_threads, empty)
+    of_no_query = validation.real(empty, "empty", or_nan=True)
+    return of_relevance("recall", scores, relevance, cutoff, offsets, n_threads, of_no_query)
 
 
 def ap(
@@ -338,7 +350,8 @@ def ap(
     >>> plr.ap([0.3, 0.2, 0.1, 0.0], [1, 0, 0, 2])
     array([0.75])
     """
-    return _metrics.metric("ap", scores, relevance, cutoff, offsets, n_threads, empty)
+    of_no_query = validation.real(empty, "empty", or_nan=True)
+    return of_relevance("ap", scores, relevance, cutoff, offsets, n_threads, of_no_query)
 
 
 def mrr(
@@ -378,7 +391,7 @@ def mrr(
     >>> plr.mrr([0.3, 0.2, 0.1], [0, 1, 2])
     array([0.5])
     """
-    return _metrics.metric("mrr", scores, relevance, cutoff, offsets, n_threads)
+    return of_relevance("mrr", scores, relevance, cutoff, offsets, n_threads)
 
 
 def success(
@@ -416,7 +429,7 @@ def success(
     >>> plr.success([0.3, 0.2, 0.1], [0, 0, 1], cutoff=2)
     array([0.])
     """
-    return _metrics.metric("success", scores, relevance, cutoff, offsets, n_threads)
+    return of_relevance("success", scores, relevance, cutoff, offsets, n_threads)
 
 
 def err(
@@ -466,7 +479,7 @@ def err(
     array([0.3125])
     """
     chances, divisor = satisfaction(labels, max_label, n_threads=n_threads)
-    return _metrics.metric("err", scores, chances, cutoff, offsets, n_threads, parameter=divisor, name="labels")
+    return of_relevance("err", scores, chances, cutoff, offsets, n_threads, parameter=divisor, argument="labels")
 
 
 def rbp(
@@ -516,7 +529,7 @@ def rbp(
     array([0.375])
     """
     p = validation.real(persistence, "persistence", at_least=0.0, below=1.0)
-    return _metrics.metric("rbp", scores, relevance, cutoff, offsets, n_threads, parameter=p)
+    return of_relevance("rbp", scores, relevance, cutoff, offsets, n_threads, parameter=p)
 
 
 def average_relevance_position(
@@ -566,6 +579,45 @@ def average_relevance_position(
     >>> plr.average_relevance_position([0.3, 0.2, 0.1], [0, 1, 1])
     array([2.5])
     """
-    return _metrics.metric(
-        "average_relevance_position", scores, relevance, cutoff, offsets, n_threads, empty, not_negative=True
+    of_no_query = validation.real(empty, "empty", or_nan=True)
+    return of_relevance(
+        "average_relevance_position", scores, relevance, cutoff, offsets, n_threads, of_no_query, not_negative=""
     )
+
+
+def dcg_or_share(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike | None,
+    cutoff: int | None,
+    offsets: ArrayLike | None,
+    ties: validation.RankTies,
+    n_threads: int | None,
+    over_ideal: bool = False,
+    empty: float = 0.0,
+) -> FloatArray:
+    """Compute `dcg`, or `ndcg` if ``over_ideal``; ``empty`` is the value of an empty query too."""
+    weights = validation.ABSENT if rank_weights is None else rank_weights
+    why = A_SHARE if over_ideal else None
+    batch = validation.batch(scores, relevance, weights, offsets, n_threads, not_negative=why, unretrieved=True)
+    average = validation.choice(ties, "ties", validation.RankTies) == "average"
+    return _metrics.dcg(batch, validation.ranks(cutoff), average, over_ideal, empty)
+
+
+def of_relevance(
+    name: str,
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    cutoff: int | None,
+    offsets: ArrayLike | None,
+    n_threads: int | None,
+    empty: float = 0.0,
+    parameter: float = 1.0,
+    argument: str = "relevance",
+    not_negative: str | None = None,
+) -> FloatArray:
+    """Compute a metric without rank weights; ``argument`` is the name of the relevance in messages."""
+    batch = validation.batch(
+        scores, relevance, validation.ABSENT, offsets, n_threads, argument, not_negative, unretrieved=True
+    )
+    return _metrics.metric(name, batch, validation.ranks(cutoff), empty, parameter)

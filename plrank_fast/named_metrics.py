@@ -25,9 +25,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT
-from plrank_fast.metrics import ideal_dcg
+from plrank_fast.metrics import dcg_or_share, ideal_dcg, of_relevance
 from plrank_fast.probabilities import expected_ap, expected_metric
 from plrank_fast.rank_weights import LARGEST_LABEL, dcg_weights_of_lists, precision_weights, satisfaction
 from plrank_fast.validation import FloatArray, IntArray, MetricName
@@ -73,10 +72,9 @@ class LabelledMetric(NamedTuple):
         ``empty`` is the value of a query without documents and, but for DCG, of one without relevant documents.
         """
         if self.name not in WITH_GAINS:
-            return _metrics.metric(self.name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
-        return _metrics.dcg(
-            scores, self.relevance, self.rank_weights, None, offsets, "index", n_threads, self.name, empty=empty
-        )
+            return of_relevance(self.name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
+        theta, over_ideal = self.rank_weights, self.name == "ndcg"
+        return dcg_or_share(scores, self.relevance, theta, None, offsets, "index", n_threads, over_ideal, empty)
 
     def expected(self, scores: FloatArray, **options: Any) -> FloatArray:
         """Compute the expectation of each query, with the options of `expected_metric`."""

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast._core.ranking.metrics import discounts, gains_of_grades
+from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast.validation import FloatArray, IntArray
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
@@ -34,12 +34,12 @@ def dcg_weights(cutoff: int) -> FloatArray:
     >>> plr.dcg_weights(3).round(3)
     array([1.   , 0.631, 0.5  ])
     """
-    return discounts(validation.count(cutoff, "cutoff", 0))
+    return _metrics.discounts(validation.count(cutoff, "cutoff", 0))
 
 
 def dcg_weights_of_lists(cutoff: int | None, offsets: IntArray) -> FloatArray:
     """Return the rank weights of DCG at a cutoff (None: all ranks), at most as many as the longest list has ranks."""
-    return discounts(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
+    return _metrics.discounts(validation.ranks_that_count(cutoff, validation.longest_list(offsets)))
 
 
 def precision_weights(cutoff: int) -> FloatArray:
@@ -123,6 +123,17 @@ def gains_of_labels(labels: ArrayLike, n_threads: int | None, name: str = "label
     array = validation.within(validation.real_array(labels, name, ndim=None), name, 0.0, LARGEST_LABEL, why)
     gain = gains_of_grades(array.reshape(-1), 1)
     return np.exp2(array) - 1.0 if gain is None else gain.reshape(array.shape)
+
+
+def gains_of_grades(labels: ArrayLike, n_threads: int | None) -> FloatArray | None:
+    """Return the gains of an array of whole grades, or None for any other; warn if they look like gains."""
+    found = _metrics.gains_of_grades(labels, n_threads)
+    if found is None:
+        return None
+    gain, like_gains = found
+    if like_gains:
+        validation.warn_if_many_gains(gain, like_gains)
+    return gain
 
 
 def satisfaction(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
@@ -131,7 +132,13 @@ def ranking_log_prob(
     >>> np.exp(plr.ranking_log_prob([0.0, 0.0, 0.0], [[2, 0]])).round(4)
     array([0.1667])
     """
-    return _metrics.ranking_log_prob(scores, rankings, offsets, n_threads)
+    threads, batch = validation.threads(n_threads), offsets is not None
+    possible_scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets, n_threads)
+    given = validation.given_rankings(rankings, all_offsets, None, batch, True, threads)
+    given, impossible = validation.rankings_of_possible(given, starts, possible, all_offsets)
+    result = _metrics.log_prob_of_checked(possible_scores, starts, given, False, threads)
+    result[impossible] = -np.inf
+    return result if batch else result[0]
 
 
 def ranking_log_prob_vjp(

@@ -57,7 +57,7 @@ def real_array(
     copy = np.array(array, dtype=np.float64, order="C")
     if array.dtype.kind in "iu" or isinstance(values, (list, tuple)):
         _check_integers(array if array.dtype.kind in "iu" else values, copy, name)
-    if not _magnitudes.all_finite(copy):
+    if not _magnitudes.all_finite(copy.reshape(-1)):
         finite = np.isfinite(copy)
         if minus_infinity:
             finite |= copy == -np.inf

@@ -190,6 +190,11 @@ def ranks_that_count(cutoff: Any, longest: int = LARGEST_COUNT) -> int:
     return longest if cutoff is None else min(count(cutoff, "cutoff", 0), longest)
 
 
+def ranks(cutoff: Any) -> int:
+    """Return a cutoff, or -1 for None."""
+    return -1 if cutoff is None else ranks_that_count(cutoff)
+
+
 def integer(value: Any, name: str, expected: str = "an integer") -> int:
     """Return a Python int, from any integer type but bool."""
     try:

@@ -10,11 +10,21 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast._core.runtime import magnitudes as _magnitudes
-from plrank_fast._core.runtime.arguments import LONGEST_LIST
-from plrank_fast.validation.arrays import FloatArray, IntArray, integer_array, real_array, weights_of, within_limits
-from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require
+from plrank_fast._core.runtime.arguments import LONGEST_LIST, CheckedBatch, batch_of, plain_batch
+from plrank_fast.validation.arrays import (
+    FloatArray,
+    IntArray,
+    integer_array,
+    real_array,
+    weights_of,
+    within,
+    within_limits,
+)
+from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require, threads
 
+ABSENT: Any = _arguments.ABSENT  # an array that a function does not take
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
 LARGEST_GAIN_TO_JUDGE = 31.0  # of a grade of 5
 SECOND_DCG_WEIGHT = 1.0 / np.log2(3.0)
@@ -71,6 +81,39 @@ def arrays_of_queries(
     offsets_ = query_offsets(offsets, scores_.size)
     relevance_ = of_documents(relevance, name, scores_, offsets_ if limited else None) if with_relevance else None
     return scores_, relevance_, weights_of_ranks(rank_weights, offsets_) if with_weights else None, offsets_
+
+
+def batch(
+    scores: ArrayLike,
+    relevance: ArrayLike,
+    rank_weights: ArrayLike,
+    offsets: ArrayLike | None,
+    n_threads: int | None,
+    name: str = "relevance",
+    not_negative: str | None = None,
+    unretrieved: bool = False,
+) -> CheckedBatch:
+    """Return checked copies of the arrays of a call, as compiled code takes them.
+
+    Relevance, which may have another ``name``, and rank weights may be ``ABSENT``. Both have limited magnitudes, and no
+    value below 0 if ``not_negative`` says why. ``unretrieved`` allows scores of -inf.
+
+    Published training loops call once per query, and to check ten documents in Python takes twenty microseconds:
+    `plain_batch` reads contiguous arrays of finite native numbers, and this package all others.
+    """
+    checked = plain_batch(scores, relevance, rank_weights, offsets, n_threads)
+    if checked is None:
+        takes = relevance is not ABSENT, rank_weights is not ABSENT
+        arrays = arrays_of_queries(scores, relevance, rank_weights, offsets, name, True, *takes, unretrieved)
+        checked = batch_of(*arrays, threads(n_threads))
+    elif offsets is None and checked.n_items > LONGEST_LIST:
+        warn_if_longer(checked.n_items, LONGEST_LIST)
+    if not_negative is not None:
+        if checked.found_in_relevance & _magnitudes.NEGATIVE:
+            within(np.asarray(checked.relevance), name, 0.0, np.inf, not_negative)
+        if rank_weights is not ABSENT and _magnitudes.found_among(checked.rank_weights) & _magnitudes.NEGATIVE:
+            within(real_array(rank_weights, "rank_weights", (1, 2)), "rank_weights", 0.0, np.inf, not_negative)
+    return checked
 
 
 def items_that_can_be_drawn(

@@ -8,8 +8,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import reference
-from plrank_fast._core.ranking.metrics import gains_of_grades
-from plrank_fast.rank_weights import satisfaction
+from plrank_fast.rank_weights import gains_of_grades, satisfaction
 
 REFERENCES = {
     "precision": reference.precision,

@@ -92,7 +92,7 @@ def told(tmp_path_factory):
         printed += subprocess.run(command, cwd=where, check=True, text=True, capture_output=True).stdout.splitlines()
     for line in (line for line in printed if line.startswith('["')):
         name, refusal, commands = json.loads(line)
-        commands = [one.split() for one in commands if not re.search("probe|--version|cython_shared", one)]
+        commands = [one.split() for one in commands if not re.search("probe|--version|shared_utility", one)]
         assert not (refusal and commands)
         answers[name] = refusal or commands
     return answers

@@ -4,6 +4,8 @@ A loss has three steps (``losses/loss.pxd``): begin, which sets the number of ro
 finish. A long query is divided into rows, and the driver checks for interrupts between them.
 """
 
+import numpy as np
+
 from libc.float cimport DBL_MAX
 from libc.math cimport INFINITY
 from libc.stdint cimport uintptr_t
@@ -172,6 +174,7 @@ def evaluate(
     cdef uint64_t[2] key
     cdef int found = 0
     cdef CheckedBatch checked = checked_batch(scores, labels, NOT_TAKEN, offsets, n_threads, "labels", limited)
+    cdef const double[::1] discounts = discounts_of(checked.longest if gains is not None else 0)
     call.queries = checked.queries
     if checked.found_in_scores & PLR_TOO_LARGE:
         validation.require(
@@ -179,15 +182,14 @@ def evaluate(
             f"scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
             f"{scale:g}: divide both by the same number")
     if checked.found_in_relevance & ((PLR_NEGATIVE if not_negative else 0) | (PLR_ABOVE_ONE if at_most_one else 0)):
-        validation.within(checked.relevance_array(), "labels", 0.0, 1.0 if at_most_one else INFINITY)
+        validation.within(np.asarray(checked.relevance), "labels", 0.0, 1.0 if at_most_one else INFINITY)
     call.to_gains = gains is not None and not checked.found_in_relevance & PLR_NO_SMALL_GRADE
     if gains is not None and not call.to_gains:
-        labels = gains(checked.relevance_array())
+        labels = gains(np.asarray(checked.relevance))
         call.queries.relevance = <double *>data_of(labels)
-    discounts = discounts_of(checked.longest if gains is not None else 0)
     call.loss = (<Loss *><uintptr_t>LOSSES[loss])[0]
     call.options = LossOptions(
-        checked_cutoff(cutoff, checked.longest), <double *>data_of(discounts),
+        checked_cutoff(cutoff, checked.longest), <double *>&discounts[0],
         discounts_past_cutoff, scale, distance_weight, NULL, checked_count(first_query, "first_query", 0))
     n_threads = checked_threads(n_threads)
     outputs = None

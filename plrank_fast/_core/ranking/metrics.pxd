@@ -21,4 +21,4 @@ cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     char *workspace, bint of_prefixes, double *log_prob
 ) noexcept nogil
-cdef object discounts_of(intp_t n_ranks)
+cdef const double[::1] discounts_of(intp_t n_ranks)

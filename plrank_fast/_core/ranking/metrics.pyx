@@ -12,34 +12,24 @@ from plrank_fast._core.ranking.remaining cimport (
     weight_in_unit,
 )
 from plrank_fast._core.runtime.arguments cimport (
-    NOT_TAKEN,
     CheckedBatch,
     Column,
-    checked_batch,
-    checked_cutoff,
-    checked_real,
-    checked_threads,
-    chosen,
     copy_column,
     empty as new_array,
     plain,
     threads_of_pass,
     validation,
-    zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, query_function, run_batch
-from plrank_fast._core.runtime.buffers cimport data_of, read_only
+from plrank_fast._core.runtime.buffers cimport integers, numbers, rankings as rankings_at, results
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_KINDS, PLR_NEGATIVE, PLR_NO_WHOLE_GRADE, any_negative, plr_add_flags,
 )
-from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
+from plrank_fast._core.runtime.queries cimport Queries, Query, longest_query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 from plrank_fast._core.runtime.teams cimport run_ranges
-
-
-cdef dict NORMALISATIONS = {"query": False, "dataset": True}
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -428,8 +418,7 @@ cdef struct MetricCall:
     double empty                # the value of an empty query
     bint empty_unless_relevant  # and of one without relevant items
     double *out                 # not set without a metric
-    double *ideal               # DCG of the best ranking, or NULL
-    bint shares                 # ``out`` is the share of the ideal, or ``empty`` if that is 0
+    double *ideal               # DCG of the best ranking, of which ``out`` is a share, or ``empty``; or NULL
 
 
 cdef intp_t count_retrieved(const double *scores, intp_t n_items) noexcept nogil:
@@ -458,24 +447,26 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
             call.out[q] = call.empty
     if call.ideal != NULL:
         call.ideal[q] = ideal_dcg_of_query(&query, query.cutoff, keys, weights, items)
-        if call.shares:
+        if call.metric != NULL:
             call.out[q] = call.out[q] / call.ideal[q] if call.ideal[q] != 0.0 else call.empty
 
 
-cdef tuple run_metric(MetricCall *call, CheckedBatch checked, n_threads, bint with_ideal, double ns_per_item):
-    """Return the metric of each query, (n_queries,), and the DCG of the best ranking if it is asked for."""
+cdef MetricCall new_call(const Queries *queries, intp_t cutoff) noexcept:
+    """Return a call without a metric; a cutoff of -1 is none."""
+    cdef MetricCall call = MetricCall(queries[0], NULL, cutoff, 1.0, 0.0, False, NULL, NULL)
+    if cutoff >= 0:
+        call.queries.n_ranks = min(queries.n_ranks, cutoff)
+    return call
+
+
+cdef int run_metric(MetricCall *call, CheckedBatch checked, double ns_per_item) except -1:
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
-    values, ideal = new_array(checked.n_queries), new_array(checked.n_queries if with_ideal else 0)
-    call.queries = checked.queries
-    call.out = <double *>data_of(values)
-    call.ideal = <double *>data_of(ideal) if with_ideal else NULL
     batch.call = call
     batch.query = metric_in_batch
     batch.fewest_items = 0
     batch.workspace = ranking_workspace(checked.longest) + checked.longest * sizeof(double)
     batch.ns_per_item = ns_per_item
-    run_batch(&batch, n_threads)
-    return values, ideal
+    return run_batch(&batch, checked.n_threads)
 
 
 cdef struct RankingsCall:
@@ -523,14 +514,15 @@ cdef void log_prob_in_batch(const void *call_, intp_t q, char *workspace) noexce
 
 
 cdef object run_over_rankings(
-    RankingsCall *call, query_function of_query, object rankings, size_t workspace, double ns_per_item, n_threads,
-    bint of_prefixes=False
+    RankingsCall *call, query_function of_query, const int32_t[:, :, ::1] rankings, size_t workspace,
+    double ns_per_item, n_threads, bint of_prefixes=False
 ):
     """Return a number for each ranking, (n_queries, n_rankings), or for each of its ranks."""
     cdef Batch batch = new_batch(call.queries.offsets, rankings.shape[0])
-    values = zeros(rankings.shape if of_prefixes else rankings.shape[:2])
+    shape = rankings.shape[0], rankings.shape[1], rankings.shape[2]
+    values = np.zeros(shape if of_prefixes else shape[:2])
     call.of_prefixes = of_prefixes
-    call.rankings, call.out = <int32_t *>data_of(rankings), <double *>data_of(values)
+    call.rankings, call.out = <int32_t *>rankings_at(rankings), results(values.reshape(-1))
     call.n_rankings, call.n_ranks = rankings.shape[1], rankings.shape[2]
     batch.call = call
     batch.query = of_query
@@ -544,20 +536,17 @@ cdef object run_over_rankings(
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef dict TIES = {"index": <uintptr_t>dcg_by_rank, "average": <uintptr_t>tie_averaged_dcg}
-
-
-cdef object DISCOUNTS = 1.0 / np.log2(np.arange(4096) + 2.0)
+cdef const double[::1] DISCOUNTS = 1.0 / np.log2(np.arange(4096) + 2.0)
 
 
 def discounts(intp_t n_ranks):
     """Return the discounts of DCG, 1 / log2(rank + 1)."""
-    return discounts_of(n_ranks)[:n_ranks].copy()
+    return np.array(discounts_of(n_ranks)[:n_ranks])
 
 
-cdef object discounts_of(intp_t n_ranks):
-    """Return an array of at least so many discounts, which the caller does not change."""
-    return DISCOUNTS if n_ranks <= 4096 else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
+cdef const double[::1] discounts_of(intp_t n_ranks):
+    """Return at least so many discounts."""
+    return DISCOUNTS if n_ranks <= DISCOUNTS.shape[0] else 1.0 / np.log2(np.arange(n_ranks) + 2.0)
 
 
 cdef struct Grades:
@@ -589,9 +578,9 @@ cdef void gains_in_range(void *grades_, intp_t start, intp_t stop) noexcept nogi
 
 
 def gains_of_grades(labels, n_threads):
-    """Return 2**label - 1 for an array of whole grades from 0 to 200, None for any other; warn if they look like gains.
+    """Return 2**label - 1 for an array of whole grades from 0 to 200, or None for any other.
 
-    The gains that grades can look like are whole numbers below 200, so no other labels need the look.
+    Beside it stand the labels if all above 0 have the form of gains, 2**grade - 1, and 1, 3 and 7 are among them.
     """
     cdef Grades grades
     cdef intp_t n
@@ -601,25 +590,22 @@ def gains_of_grades(labels, n_threads):
     if n < 1:
         return None
     gains = new_array(n)
-    grades.column.copy = <double *>data_of(gains)
+    grades.column.copy = results(gains)
     run_ranges(gains_in_range, &grades, n, 1.0, threads_of_pass(n_threads, n))
     if grades.column.found & PLR_NO_WHOLE_GRADE:
         return None
     if grades.seen < A_GRADE and grades.seen & GAINS_THAT_SHOW == GAINS_THAT_SHOW:
-        of_labels = [one_more - 1 for one_more in (2, 4, 8, 16, 32, 64, 128) if grades.seen & one_more]
-        validation.warn_if_many_gains(gains, of_labels)
-    return gains
-
-
-cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
+        return gains, [one_more - 1 for one_more in (2, 4, 8, 16, 32, 64, 128) if grades.seen & one_more]
+    return gains, []
 
 
 cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
     """Refuse gains and rank weights below 0, by whose ideal DCG nothing can be divided."""
     cdef const Queries *queries = &checked.queries
     cdef intp_t q
+    cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
     if checked.found_in_relevance & PLR_NEGATIVE:
-        validation.within(checked.relevance_array(), "relevance", 0.0, INFINITY, A_SHARE)
+        validation.within(np.asarray(checked.relevance), "relevance", 0.0, INFINITY, A_SHARE)
     for q in range(checked.n_queries if queries.next_rank_weights > 0 else 1):
         if any_negative(queries.rank_weights + q * queries.next_rank_weights, queries.n_ranks):
             given = validation.real_array(rank_weights, "rank_weights", ndim=(1, 2))
@@ -627,125 +613,91 @@ cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
     return 0
 
 
+cdef MetricCall new_dcg_call(CheckedBatch checked, intp_t cutoff) except *:
+    """Return such a call with the rank weights of the batch, or else the usual discounts."""
+    cdef intp_t n_ranks = checked.longest if cutoff < 0 else min(cutoff, checked.longest)
+    if checked.queries.rank_weights == NULL:
+        checked.rank_weights = discounts_of(n_ranks)
+        checked.queries.rank_weights, checked.queries.n_ranks = numbers(checked.rank_weights), n_ranks
+    return new_call(&checked.queries, cutoff)
+
+
 def dcg(
-    scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, str result="dcg",
-    normalize="query", empty=0.0
+    CheckedBatch checked not None, intp_t cutoff, bint average_ties, bint over_ideal=False, double empty=0.0
 ):
-    """Return the DCG of each query, the NDCG or the ideal DCG, whose names are "dcg", "ndcg" and "ideal_dcg".
+    """Return the DCG of each query. Without rank weights these are the usual discounts, and a cutoff of -1 is none.
 
-    ``empty`` is the value of an empty query and, for NDCG, of one whose ideal is 0. The other arguments are as in
-    the public functions.
+    With ``over_ideal`` it is the share of the ideal DCG. ``empty`` is the value where that is 0, or of an empty query.
     """
-    cdef MetricCall call
-    cdef CheckedBatch checked
-    cdef bint with_ideal = result != "dcg", without_scores = result == "ideal_dcg", over_all = False
-    cdef double of_no_query
-    if without_scores:
-        relevance = validation.real_array(relevance, "relevance", n_threads=n_threads)
-        scores = np.zeros_like(relevance)
-    given_weights = NOT_TAKEN if rank_weights is None else rank_weights
-    checked = checked_batch(scores, relevance, given_weights, offsets, n_threads, "relevance", True, True)
-    call.cutoff = min(
-        checked.longest if rank_weights is None else checked.queries.n_ranks, checked_cutoff(cutoff, checked.longest))
-    if rank_weights is None:
-        rank_weights = discounts_of(call.cutoff)
-        checked.queries.rank_weights = <double *>data_of(rank_weights)
-    checked.queries.n_ranks = call.cutoff
-    call.metric = <ranked_metric><uintptr_t>chosen(ties, "ties", TIES)
-    if without_scores:
-        call.metric = NULL
-    call.parameter = 0.0
-    call.empty_unless_relevant = False
-    n_threads = checked_threads(n_threads)
-    if with_ideal:
-        over_all = chosen(normalize, "normalize", NORMALISATIONS)
-        require_an_ideal(checked, rank_weights)
-    of_no_query = checked_real(empty, "empty", or_nan=True)
-    call.empty = 0.0 if over_all else of_no_query
-    call.shares = with_ideal and not over_all and not without_scores
-    values, ideal = run_metric(&call, checked, n_threads, with_ideal, 60.0 if with_ideal else 30.0)
-    if over_all:
-        return float(values.sum() / ideal.sum()) if ideal.sum() != 0.0 else of_no_query
-    return ideal if without_scores else values
+    cdef MetricCall call = new_dcg_call(checked, cutoff)
+    cdef double[::1] ideal
+    values = new_array(checked.n_queries)
+    call.metric, call.cutoff = tie_averaged_dcg if average_ties else dcg_by_rank, call.queries.n_ranks
+    call.out, call.empty = results(values), empty
+    if over_ideal:
+        ideal = new_array(checked.n_queries)
+        call.ideal = results(ideal)
+    run_metric(&call, checked, 60.0 if over_ideal else 30.0)
+    return values
 
 
-def metric(
-    str metric, scores, relevance, cutoff, offsets, n_threads, empty=0.0, double parameter=1.0,
-    str name="relevance", bint not_negative=False
-):
-    """Return a metric of the first ``cutoff`` documents of each query, by default all.
+def ideal_dcg(CheckedBatch checked not None, intp_t cutoff):
+    """Return the DCG of the best ranking of each query; relevance and rank weights must not be negative."""
+    cdef MetricCall call = new_dcg_call(checked, cutoff)
+    ideal = new_array(checked.n_queries)
+    call.ideal = results(ideal)
+    run_metric(&call, checked, 60.0)
+    return ideal
+
+
+def metric(str name, CheckedBatch checked not None, intp_t cutoff, double empty=0.0, double parameter=1.0):
+    """Return one of ``METRICS`` of the first ``cutoff`` documents of each query, or of all for -1.
 
     ``empty`` is the value of a query without relevant documents.
     """
-    cdef MetricCall call
-    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, name, True, True)
-    if not_negative and checked.found_in_relevance & PLR_NEGATIVE:
-        validation.within(checked.relevance_array(), name, 0.0, INFINITY)
-    call.cutoff = -1 if cutoff is None else checked_cutoff(cutoff, 0)
-    call.empty = checked_real(empty, "empty", or_nan=True)
-    call.empty_unless_relevant = True
-    call.metric = <ranked_metric><uintptr_t>METRICS[metric]
-    call.parameter = parameter
-    call.shares = False
-    return run_metric(&call, checked, checked_threads(n_threads), False, 50.0)[0]
+    cdef MetricCall call = new_call(&checked.queries, cutoff)
+    values = new_array(checked.n_queries)
+    call.metric, call.parameter = <ranked_metric><uintptr_t>METRICS[name], parameter
+    call.out, call.empty, call.empty_unless_relevant = results(values), empty, True
+    run_metric(&call, checked, 50.0)
+    return values
 
 
-def modes(scores, offsets, intp_t n_ranks, n_threads):
+def modes(const double[::1] scores, const int64_t[::1] offsets, intp_t n_ranks, n_threads):
     """Return the first items by descending score, (n_queries, n_ranks), with -1 after the last one above -inf."""
     cdef RankingsCall call
-    rankings = np.full((offsets.size - 1, 1, n_ranks), -1, np.int32)
-    call.queries = Queries(<const int64_t *>read_only(offsets), <const double *>read_only(scores), NULL, NULL, 0, 0)
-    run_over_rankings(
-        &call, mode_in_batch, rankings, ranking_workspace(np.diff(offsets).max(initial=0)), 30.0, n_threads)
+    rankings = np.full((offsets.shape[0] - 1, 1, n_ranks), -1, np.int32)
+    call.queries = queries_of(scores, offsets)
+    run_over_rankings(&call, mode_in_batch, rankings, ranking_workspace(longest_query(offsets)), 30.0, n_threads)
     return rankings[:, 0]
 
 
-def alpha_ndcg(judged, offsets, double kept, rankings, ideal, n_threads):
+def alpha_ndcg(
+    const double[:, ::1] judged, const int64_t[::1] offsets, double kept, const int32_t[:, :, ::1] rankings,
+    double[::1] ideal, n_threads
+):
     """Return the alpha-DCG of checked rankings as shares of the ideal, (n_queries, n_rankings), 0 where that is 0.
 
     ``ideal``, (n_queries,), keeps what is computed for it: NaN stands for what is not known.
     """
     cdef RankingsCall call
     cdef intp_t n_topics = judged.shape[1]
-    discounts = discounts_of(rankings.shape[2])
-    call.queries.offsets = <const int64_t *>read_only(offsets)
-    call.judged = Judgements(<const double *>read_only(judged), n_topics, kept, <double *>data_of(discounts))
-    call.ideal = <double *>data_of(ideal)
+    cdef const double[::1] discounts = discounts_of(rankings.shape[2])
+    call.queries.offsets = integers(offsets)
+    call.judged = Judgements(&judged[0, 0], n_topics, kept, numbers(discounts))
+    call.ideal = results(ideal)
     return run_over_rankings(
-        &call, alpha_ndcg_in_batch, rankings, n_topics * sizeof(double) + np.diff(offsets).max(initial=0),
+        &call, alpha_ndcg_in_batch, rankings, n_topics * sizeof(double) + longest_query(offsets),
         1.0 + rankings.shape[1] * n_topics, n_threads)
 
 
-cdef object run_log_prob(RankingsCall *call, object rankings, intp_t longest, n_threads, bint of_prefixes):
-    return run_over_rankings(
-        call, log_prob_in_batch, rankings,
-        bytes_of(lay_out_remaining, longest, min(<intp_t>rankings.shape[2], longest)),
-        10.0 + rankings.shape[1], n_threads, of_prefixes)
-
-
-def log_prob_of_checked(scores, offsets, rankings, bint of_prefixes, n_threads):
+def log_prob_of_checked(
+    const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, bint of_prefixes, n_threads
+):
     """Return log-probabilities of checked rankings, (n_queries, n_rankings), or of the ranks down to each of theirs."""
     cdef RankingsCall call
-    call.queries = Queries(<const int64_t *>read_only(offsets), <const double *>read_only(scores), NULL, NULL, 0, 0)
-    return run_log_prob(&call, rankings, np.diff(offsets).max(initial=0), n_threads, of_prefixes)
-
-
-def ranking_log_prob(scores, rankings, offsets, n_threads):
-    """Return log-probabilities (n_queries, n_rankings), without the first axis if there are no ``offsets``."""
-    cdef RankingsCall call
-    cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
-    starts = possible = all_offsets = impossible = None
-    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads):
-        scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
-        checked.take(scores, None, None, starts)
-    if possible is None:
-        all_offsets = checked.offsets_array()
-    n_threads = checked_threads(n_threads)
-    given = validation.given_rankings(rankings, all_offsets, None, offsets is not None, True, n_threads)
-    if possible is not None:
-        given, impossible = validation.rankings_of_possible(given, starts, possible, all_offsets)
-    call.queries = checked.queries
-    result = run_log_prob(&call, given, checked.longest, n_threads, False)
-    if possible is not None:
-        result[impossible] = -INFINITY
-    return result[0] if offsets is None else result
+    cdef intp_t longest = longest_query(offsets)
+    call.queries = queries_of(scores, offsets)
+    return run_over_rankings(
+        &call, log_prob_in_batch, rankings, bytes_of(lay_out_remaining, longest, min(rankings.shape[2], longest)),
+        10.0 + rankings.shape[1], n_threads, of_prefixes)

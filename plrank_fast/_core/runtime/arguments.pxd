@@ -2,7 +2,6 @@
 
 from plrank_fast._core.runtime.queries cimport Queries
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
-from plrank_fast._core.runtime.threads cimport Workspaces
 
 cdef enum:
     LARGEST_PLAIN_COUNT = 1 << 30
@@ -24,27 +23,32 @@ cdef int copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil
 
 
 cdef class CheckedBatch:
-    cdef Queries queries             # those of the copies
-    cdef intp_t n_items              # items of all queries
-    cdef intp_t n_queries
-    cdef intp_t longest              # items of the longest query; more ranks than that are ignored
-    cdef int found_in_scores         # flags of ``magnitudes.h``
-    cdef int found_in_relevance
-    cdef int n_threads               # threads of passes over all items
-    cdef Workspaces _copies          # by ``read_plain``
-    cdef tuple _arrays               # by ``validation``
+    cdef readonly const double[::1] scores        # (n_docs,)
+    cdef readonly const double[::1] relevance     # (n_docs,), or None
+    cdef readonly const double[::1] rank_weights  # (K,), or those of each query one after another, or None
+    cdef const int64_t[::1] offsets               # (n_queries + 1,), or not set for one query, which has its own
+    cdef int64_t[2] of_one_query
+    cdef intp_t n_ranks, next_rank_weights        # K, and K or 0
+    cdef readonly intp_t n_items                  # items of all queries
+    cdef readonly intp_t n_queries
+    cdef readonly intp_t longest                  # items of the longest query; more ranks than that are ignored
+    cdef readonly int found_in_scores             # flags of ``magnitudes.h``
+    cdef readonly int found_in_relevance
+    cdef readonly object n_threads                # of the call
+    cdef int threads_of_pass                      # of passes over all items
+    cdef Queries queries                          # pointers of these views
     cdef object _result
-    cdef double *_values             # values of the result
+    cdef double *_values                          # values of the result
 
     cdef bint read_plain(
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads) except -1
-    cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1
-    cdef bint measure(self) noexcept
+    cdef int take(
+        self, object scores, object relevance, object rank_weights, object offsets, object n_threads=*) except -1
+    cdef bint measure(self, intp_t n_queries) noexcept
     cdef int warn_if_all_alike(self, str name=*) except -1
     cdef double *result(self, intp_t n_values) except NULL
     cdef object delivered(self, intp_t n_values, object out)
     cdef object offsets_array(self)
-    cdef object relevance_array(self)
 
 
 cdef CheckedBatch checked_batch(

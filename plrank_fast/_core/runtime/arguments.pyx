@@ -19,7 +19,7 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffe
 from libc.math cimport floor, isinf
 from libc.string cimport memcmp, memcpy, memset
 
-from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
+from plrank_fast._core.runtime.buffers cimport data_of, doubles_of, integers, numbers
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
     copy_each_within_limits, each_within, found_by_threads, found_in, found_while_copying, plr_add_flags,
@@ -27,12 +27,12 @@ from plrank_fast._core.runtime.magnitudes cimport (
 from plrank_fast._core.runtime.queries cimport Queries, all_alike
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_ranges
-from plrank_fast._core.runtime.threads cimport Workspaces, resolve_threads
+from plrank_fast._core.runtime.threads cimport resolve_threads
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
 
-NOT_TAKEN = object()
+ABSENT = NOT_TAKEN = object()
 LONGEST_LIST = 10_000  # documents without offsets and without a warning
 cdef double LARGEST_FACTOR = 2.0**PLR_LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
 cdef object COPYTO = np.copyto, EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64), NDARRAY = np.ndarray
@@ -167,12 +167,14 @@ cdef inline bint look_exchanged(const double *scores, const double *others, intp
     return n_items >= 3 and scores[0] == floor(scores[0]) and (scores[0] == 1.0 or others[0] != floor(others[0]))
 
 
+cdef bint is_plain_number_of_threads(object n_threads) noexcept:
+    cdef intp_t number
+    return n_threads is None or (is_plain_count(n_threads, -LARGEST_PLAIN_COUNT, &number) and number != 0)
+
+
 cdef int threads_of_pass(object n_threads, intp_t n_items) except -1:
     """Return the number of threads for passes over all items; an argument that is not plain is judged later."""
-    cdef intp_t number
-    if n_items > FEW and (n_threads is None or is_plain_count(n_threads, -LARGEST_PLAIN_COUNT, &number) and number):
-        return resolve_threads(n_threads)
-    return 1
+    return resolve_threads(n_threads) if n_items > FEW and is_plain_number_of_threads(n_threads) else 1
 
 
 cdef struct Columns:
@@ -223,9 +225,9 @@ def same_numbers(first, second):
     """Return whether two arrays hold the same numbers, which plain ones of the same bytes do: most are such."""
     cdef int kind = PLR_KINDS
     cdef intp_t n, n_others
-    cdef const void *numbers = plain(first, &kind, &n)
+    cdef const void *bytes_of_first = plain(first, &kind, &n)
     cdef const void *others = plain(second, &kind, &n_others)
-    if n == n_others > 0 and memcmp(numbers, others, n * first.itemsize) == 0:
+    if n == n_others > 0 and memcmp(bytes_of_first, others, n * first.itemsize) == 0:
         return True
     return np.array_equal(first, second)
 
@@ -269,14 +271,14 @@ cdef class CheckedBatch:
         cdef const double *given_weights = NULL
         cdef const int64_t *given_offsets = NULL
         cdef int doubles = PLR_DOUBLES, longs = PLR_LONGS
-        cdef double *copies
-        cdef int64_t *starts
+        cdef double[::1] copies
+        cdef int64_t[::1] starts
         cdef bint listed = type(offsets) is list
         columns.scores.kind = columns.relevance.kind = PLR_KINDS
         columns.scores.given = <const char *>plain(scores, &columns.scores.kind, &n_items)
         columns.relevance.given = NULL
         columns.scores.found = columns.relevance.found = 0
-        if n_items < 1:
+        if n_items < 1 or not is_plain_number_of_threads(n_threads):
             return False
         if relevance is not NOT_TAKEN:
             columns.relevance.given = <const char *>plain(relevance, &columns.relevance.kind, &n_relevance)
@@ -292,64 +294,65 @@ cdef class CheckedBatch:
             given_offsets = <const int64_t *>plain(offsets, &longs, &n_offsets)
         if n_offsets < 2:
             return False
-        # the four arrays one after another, in words of 64 bits
-        self._copies = Workspaces(1, (n_items + n_relevance + n_ranks + n_offsets) * sizeof(double))
-        copies = <double *>self._copies.of_thread(0)
-        starts = <int64_t *>(copies + n_items + n_relevance + n_ranks)
-        starts[0] = 0
-        starts[1] = n_items
-        if given_offsets != NULL:
-            memcpy(starts, given_offsets, n_offsets * sizeof(int64_t))
-        elif listed and not copy_plain_counts(<list>offsets, starts, n_offsets):
-            return False
-        self.n_threads = threads_of_pass(n_threads, n_items)
-        columns.scores.copy, columns.relevance.copy = copies, copies + n_items
-        run_ranges(copy_columns, &columns, n_items, 1.0, self.n_threads)
+        copies = EMPTY(n_items + n_relevance + n_ranks)
+        if offsets is not None:
+            starts = EMPTY(n_offsets, INT64)
+            if not listed:
+                memcpy(&starts[0], given_offsets, n_offsets * sizeof(int64_t))
+            elif not copy_plain_counts(<list>offsets, &starts[0], n_offsets):
+                return False
+            self.offsets = starts
+        self.n_threads, self.threads_of_pass = n_threads, threads_of_pass(n_threads, n_items)
+        columns.scores.copy, columns.relevance.copy = &copies[0], &copies[0] + n_items
+        run_ranges(copy_columns, &columns, n_items, 1.0, self.threads_of_pass)
         self.found_in_scores, self.found_in_relevance = columns.scores.found, columns.relevance.found
         if (
             columns.scores.found & PLR_NOT_FINITE or not each_within(columns.relevance.found)
-            or not copy_each_within_limits(copies + n_items + n_relevance, given_weights, n_ranks)
-            or (n_relevance > 0 and look_exchanged(copies, copies + n_items, n_items))
+            or not copy_each_within_limits(&copies[0] + n_items + n_relevance, given_weights, n_ranks)
+            or (n_relevance > 0 and look_exchanged(&copies[0], &copies[0] + n_items, n_items))
         ):
             return False
-        self.queries.scores = copies
-        self.queries.relevance = copies + n_items if n_relevance > 0 else NULL
-        self.queries.rank_weights = copies + n_items + n_relevance if given_weights != NULL else NULL
-        self.queries.n_ranks = n_ranks
-        self.queries.next_rank_weights = 0
-        self.queries.offsets = starts
-        self.n_items = n_items
-        self.n_queries = n_offsets - 1
-        return self.measure()
+        self.scores = copies[:n_items]
+        if n_relevance > 0:
+            self.relevance = copies[n_items:n_items + n_relevance]
+        if n_ranks > 0:
+            self.rank_weights = copies[n_items + n_relevance:]
+        self.n_ranks, self.next_rank_weights = n_ranks, 0
+        return self.measure(n_offsets - 1)
 
-    cdef int take(self, object scores, object relevance, object rank_weights, object offsets) except -1:
+    cdef int take(
+        self, object scores, object relevance, object rank_weights, object offsets, object n_threads=None
+    ) except -1:
         """Take the copies that ``validation`` has made; relevance and rank weights (rows) may be None."""
-        self._arrays = scores, relevance, rank_weights, offsets
-        self.n_items = scores.size
-        self.n_queries = offsets.size - 1
-        self.queries.scores = <double *>data_of(scores)
-        self.queries.relevance = <double *>data_of(relevance) if relevance is not None else NULL
-        self.queries.offsets = <int64_t *>data_of(offsets)
-        self.queries.rank_weights = NULL
-        self.queries.n_ranks = self.queries.next_rank_weights = 0
+        self.scores, self.offsets = scores, offsets
+        if relevance is not None:
+            self.relevance = relevance
         if rank_weights is not None:
-            self.queries.rank_weights = <double *>data_of(rank_weights)
-            self.queries.n_ranks = rank_weights.shape[1]
-            if rank_weights.shape[0] > 1:
-                self.queries.next_rank_weights = self.queries.n_ranks
-        self.n_threads = 1
-        self.measure()
+            self.rank_weights = rank_weights.reshape(-1)
+            self.n_ranks = rank_weights.shape[1]
+            self.next_rank_weights = self.n_ranks if rank_weights.shape[0] > 1 else 0
+        self.found_in_scores = found_in(numbers(self.scores), self.scores.shape[0])
+        if relevance is not None:
+            self.found_in_relevance = found_in(numbers(self.relevance), self.scores.shape[0])
+        self.n_threads, self.threads_of_pass = n_threads, 1
+        self.measure(offsets.size - 1)
         return 0
 
-    cdef bint measure(self) noexcept:
+    cdef bint measure(self, intp_t n_queries) noexcept:
         """Find the longest query; return whether the offsets are those of queries of these items."""
-        cdef const int64_t *offsets = self.queries.offsets
+        cdef const int64_t *offsets = integers(self.offsets)
         cdef uint64_t longest = 0  # more than there are items, if offsets decrease
         cdef intp_t q
+        self.n_items, self.n_queries = self.scores.shape[0], n_queries
+        if offsets == NULL:
+            self.of_one_query[:] = [0, self.n_items]
+            offsets = self.of_one_query
         for q in range(self.n_queries):
             longest = max(longest, <uint64_t>(offsets[q + 1] - offsets[q]))
         self.longest = longest
-        self.queries.n_ranks = min(self.queries.n_ranks, self.longest)
+        self.queries = Queries(
+            offsets, numbers(self.scores), numbers(self.relevance), numbers(self.rank_weights),
+            min(self.n_ranks, self.longest), self.next_rank_weights)
         return longest <= <uint64_t>self.n_items and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
 
     cdef int warn_if_all_alike(self, str name="relevance") except -1:
@@ -385,7 +388,7 @@ cdef class CheckedBatch:
             return self._result
         results = Results(<double *>plain(out, &doubles, &length, True), self._values)
         if length == n_values:
-            run_ranges(copy_results, &results, n_values, 0.5, self.n_threads)
+            run_ranges(copy_results, &results, n_values, 0.5, self.threads_of_pass)
         else:  # not contiguous
             COPYTO(out, self._result)
         return out
@@ -396,11 +399,18 @@ cdef class CheckedBatch:
         memcpy(data_of(array), self.queries.offsets, (self.n_queries + 1) * sizeof(int64_t))
         return array
 
-    cdef object relevance_array(self):
-        """Return a copy of the relevance, for ``validation``."""
-        array = EMPTY(self.n_items)
-        memcpy(data_of(array), self.queries.relevance, self.n_items * sizeof(double))
-        return array
+
+def plain_batch(scores, relevance, rank_weights, offsets, n_threads):
+    """Return the batch of these arrays, or None unless all of them are plain, or ``ABSENT``."""
+    cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
+    return batch if batch.read_plain(scores, relevance, rank_weights, offsets, n_threads) else None
+
+
+def batch_of(scores, relevance, rank_weights, offsets, n_threads):
+    """Return the batch of checked copies: relevance and rank weights, as rows, may be None."""
+    cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
+    batch.take(scores, relevance, rank_weights, offsets, n_threads)
+    return batch
 
 
 cdef CheckedBatch checked_batch(
@@ -417,8 +427,6 @@ cdef CheckedBatch checked_batch(
         scores, relevance, rank_weights, offsets = validation.arrays_of_queries(
             scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights, unretrieved)
         batch.take(scores, relevance, rank_weights, offsets)
-        batch.found_in_scores = found_in(batch.queries.scores, batch.n_items)
-        batch.found_in_relevance = found_in(batch.queries.relevance, batch.n_items if with_relevance else 0)
     elif offsets is None and batch.n_items > longest_list:
         validation.query_offsets(None, batch.n_items)
     return batch

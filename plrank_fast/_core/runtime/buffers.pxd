@@ -1,7 +1,28 @@
-"""The memory of contiguous arrays: pointers take a tenth of the time of typed memoryviews to compile."""
+"""The first elements of memoryviews, of which kernels take the pointers; a view may be empty or None."""
 
 from cpython.buffer cimport PyBUF_SIMPLE, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from plrank_fast._core.runtime.scalar_types cimport intp_t
+from cython cimport boundscheck
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
+
+
+@boundscheck(False)
+cdef inline const double *numbers(const double[::1] view) noexcept nogil:
+    return &view[0] if view is not None else NULL
+
+
+@boundscheck(False)
+cdef inline double *results(double[::1] view) noexcept nogil:
+    return &view[0] if view is not None else NULL
+
+
+@boundscheck(False)
+cdef inline const int64_t *integers(const int64_t[::1] view) noexcept nogil:
+    return &view[0] if view is not None else NULL
+
+
+@boundscheck(False)
+cdef inline const int32_t *rankings(const int32_t[:, :, ::1] view) noexcept nogil:
+    return &view[0, 0, 0]
 
 
 cdef inline void *data_of(object array) except? NULL:

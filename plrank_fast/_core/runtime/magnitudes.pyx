@@ -4,7 +4,7 @@ Values are within the limits if they are finite and all of them are 0, or the la
 2**200.
 """
 
-from plrank_fast._core.runtime.buffers cimport doubles_of
+from plrank_fast._core.runtime.buffers cimport numbers
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport run_ranges, share_ranges
@@ -84,15 +84,16 @@ cdef bint copy_each_within_limits(double *to, const double *values, size_t n) no
     return n == 0 or each_within(kernels.found_while_copying[PLR_DOUBLES](to, values, n))
 
 
-def all_finite(array):
-    """Return whether all values of a C-contiguous array of doubles, of any shape, are finite."""
-    cdef intp_t n = 0
-    cdef const double *values = doubles_of(array, &n)
-    return n == 0 or are_finite(values, n)
+def found_among(const double[::1] values):
+    """Return the flags of ``magnitudes.h`` for what occurs among the values."""
+    return found_in(numbers(values), values.shape[0])
 
 
-def each_within_limits(array):
-    """Return whether every group of the values of such an array, however they are grouped, is within the limits."""
-    cdef intp_t n = 0
-    cdef const double *values = doubles_of(array, &n)
-    return n == 0 or each_within(kernels.found_in(values, n))
+def all_finite(const double[::1] values):
+    """Return whether all values are finite."""
+    return values.shape[0] == 0 or are_finite(&values[0], values.shape[0])
+
+
+def each_within_limits(const double[::1] values):
+    """Return whether every group of the values, however they are grouped, is within the limits."""
+    return values.shape[0] == 0 or each_within(found_in(&values[0], values.shape[0]))

@@ -1,5 +1,6 @@
 """The arrays of a batch of queries, and the view of one query in them."""
 
+from plrank_fast._core.runtime.buffers cimport integers, numbers
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
 
 
@@ -11,6 +12,19 @@ cdef struct Queries:
     const double *rank_weights     # (n_ranks,), or one row per query; or NULL
     intp_t n_ranks
     intp_t next_rank_weights       # stride between queries: 0 if all share them
+
+
+cdef inline intp_t longest_query(const int64_t[::1] offsets) noexcept nogil:
+    """Return the number of documents of the longest query."""
+    cdef intp_t longest = 0, q
+    for q in range(offsets.shape[0] - 1):
+        longest = max(longest, offsets[q + 1] - offsets[q])
+    return longest
+
+
+cdef inline Queries queries_of(const double[::1] scores, const int64_t[::1] offsets) noexcept nogil:
+    """Return the pointers of a batch without relevance and rank weights."""
+    return Queries(integers(offsets), numbers(scores), NULL, NULL, 0, 0)
 
 
 cdef inline bint all_alike(const Queries *queries, intp_t n_queries) noexcept nogil:
