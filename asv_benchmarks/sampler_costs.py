@@ -19,7 +19,7 @@ import numpy.typing as npt
 import plrank_fast as plr
 from plrank_fast._core.sampling import samplers
 
-NAMES = ("spread", "introselect", "network", "alias", "threshold", "guide")  # by number
+NAMES = ("spread", "introselect", "network", "slot_table", "threshold", "guide_table")  # by number
 LENGTHS = (12, 24, 60, 120, 316, 1000, 3000, 10_000)
 CUTOFFS = (1, 5, 10, 25, 50, 100, 316)
 NUMBERS = (1, 2, 3, 4, 8, 16, 32, 100)  # of rankings
@@ -77,7 +77,7 @@ def measure_level() -> list[dict[str, float]]:
         found.append(dict(zip(names, measure(scores, cutoff, number, names), strict=True)))
         length = scores.shape[1]
         if 50 < length < 4000 and cutoff == CUTOFFS[0] and number == NUMBERS[0]:
-            known, unknown = measure(scores, length, 1, ["alias", "introselect"], calls=30)
+            known, unknown = measure(scores, length, 1, ["slot_table", "introselect"], calls=30)
             found[-1]["spread"] = max(known - unknown, 100.0 + 0.5 * length)
     return found
 

@@ -115,7 +115,7 @@ class PlackettLuce(validation.Unchangeable):
         rng : None, int, SeedSequence, BitGenerator or Generator
             Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
             advanced by one draw, and None is fresh entropy.
-        sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+        sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
             Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
         first_query : int
             Number of the first query in the numbering of random streams. Query q of a call draws from stream

@@ -69,7 +69,7 @@ def pl_rank_3(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+    sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, in O(N D) after sampling. It is unbiased, but has far more
@@ -154,7 +154,7 @@ def pl_rank_2(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+    sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
@@ -232,7 +232,7 @@ def pl_rank_1(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+    sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
@@ -331,7 +331,7 @@ def pl_rank_cmc(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+    sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     hessian : bool
         Whether to estimate the diagonal of the Hessian too, from the same rankings and without bias. Do not pass it to

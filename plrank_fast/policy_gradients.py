@@ -77,7 +77,7 @@ def policy_gradient(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+    sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
         Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;

@@ -41,13 +41,13 @@ def sample_rankings(
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
         advanced by one draw, and None is fresh entropy.
-    sampler : {"auto", "introselect", "network", "alias", "threshold", "guide"}
+    sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
         Algorithm that draws the rankings; all have the same distribution. "introselect" perturbs all scores with Gumbel
         noise and selects the K best. "network" sorts the noise of up to 1024 documents in a sorting network, sixteen
-        rankings at once; "threshold" does so with the documents that pass a threshold, K up to some 700. "alias" draws
-        documents with replacement from a table and skips repeats; "guide" does so from a table that is filled sooner
-        and read more slowly. "auto" takes the fastest for each query, by number of documents, K, N and the spread of
-        the scores. "introselect" replaces a sampler where that cannot draw a query's rankings.
+        rankings at once; "threshold" does so with the documents that pass a threshold, K up to some 700. "slot_table"
+        draws documents with replacement from a table and skips repeats; "guide_table" does so from a table that is
+        filled sooner and read more slowly. "auto" takes the fastest for each query, by number of documents, K, N and
+        the spread of the scores. "introselect" replaces a sampler where that cannot draw a query's rankings.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -65,9 +65,9 @@ def sample_rankings(
 
     Notes
     -----
-    The cost is O(D + K log K) per ranking; with "alias" and "guide" O(K) per ranking and O(D) per query. Source: Gumbel
-    (1954); Kool, van Hoof and Welling (2019) for the top K; Batcher (1968) for the networks; Walker (1977), Chen and
-    Asau (1974) for the tables.
+    The cost is O(D + K log K) per ranking; with "slot_table" and "guide_table" O(K) per ranking and O(D) per query.
+    Source: Gumbel (1954); Kool, van Hoof and Welling (2019) for the top K; Batcher (1968) for the networks; Walker
+    (1977), Chen and Asau (1974) for the tables.
 
     Examples
     --------

@@ -54,7 +54,7 @@ def not_negative(name):
 OF_A_SHARE = {name: not_negative(name) for name in ("relevance", "rank_weights")}
 DRAWN = {"n_samples": N_SAMPLES, "rng": 5}
 GIVEN = {"rankings": rankings}
-SAMPLERS = ("introselect", "network", "alias", "threshold", "guide")
+SAMPLERS = ("introselect", "network", "slot_table", "threshold", "guide_table")
 # Options by function. A function among the options computes the argument from those that all calls have.
 CASES = {
     **{each.function: [DRAWN, GIVEN] for each in ESTIMATORS.values() if each.n_samples},

@@ -13,7 +13,7 @@ LossName = Literal[
 ]  # fmt: skip
 MetricName = Literal["ndcg", "dcg", "precision", "mrr", "err", "success", "ap"]
 ExpectationMethod = Literal["exact", "sample"]
-Sampler = Literal["auto", "introselect", "network", "alias", "threshold", "guide"]
+Sampler = Literal["auto", "introselect", "network", "slot_table", "threshold", "guide_table"]
 Noise = Literal["gumbel", "normal"]
 Gain = Literal["exponential", "linear"]
 Normalization = Literal["query", "dataset"]

@@ -214,7 +214,7 @@ ODD_OFFSETS = [
     *([0, 5, 2**32 + 13], np.array([0, 5, 13]), np.array([0.0, 13.0]), None, "queries", 13, range(14), list(range(14))),
 ]
 ODD_CHOICES = ["", "gumble", None, 3, ["auto"], "introselect", "average", "query", "sample", "normal", "logistic"]
-ODD_CHOICES += ["pairs", "alias"]
+ODD_CHOICES += ["pairs", "slot_table"]
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)

@@ -18,7 +18,7 @@ FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_t
 SIGNATURES = embedding.signatures()
 C = {name.removeprefix("plrank_"): embedding.ctypes_function(name) for name in SIGNATURES}
 CODES = {name.removeprefix("PLRANK_"): value for name, value in embedding.constants().items()}
-SAMPLERS = ["auto", "introselect", "network", "alias", "threshold"]
+SAMPLERS = ["auto", "introselect", "network", "slot_table", "threshold"]
 GUARD = 256
 SEED, FIRST = 20220711, 5  # of streams, and their query
 
@@ -279,7 +279,7 @@ def check_stream_seek(query):
     """A block has the rankings of one call; the last block may be cut short."""
     block = C["samples_per_block"](query.n_items)
     for number, sampler in enumerate(SAMPLERS):
-        if sampler in ("auto", "alias"):
+        if sampler in ("auto", "slot_table"):
             continue  # these look at the number of samples
         whole = plr.sample_rankings(query.scores, 2 * block + 3, 4, rng=SEED, sampler=sampler, first_query=6)
         for first, n_samples in ((0, 1), (1, block), (2, 3)):
@@ -486,13 +486,13 @@ def test_a_table_used_for_thousands_of_rankings():
     sizes = n_items, cutoff, block
     before = runtime_variables.set_costs(round_ns=1e18)
     try:
-        whole = plr.sample_rankings(scores, n_samples, cutoff, rng=SEED, sampler="alias", first_query=5)
+        whole = plr.sample_rankings(scores, n_samples, cutoff, rng=SEED, sampler="slot_table", first_query=5)
     finally:
         runtime_variables.set_costs(**before)
     part = np.empty((block, cutoff), dtype=np.int32)
     for number in range(n_samples // block):
         _, stream = stream_for(query=5, block=number)
-        assert call("sample_rankings", (stream, scores, *sizes, SAMPLERS.index("alias"), part), sizes) == 0
+        assert call("sample_rankings", (stream, scores, *sizes, SAMPLERS.index("slot_table"), part), sizes) == 0
         np.testing.assert_array_equal(part, whole[number * block : (number + 1) * block])
 
 

@@ -367,7 +367,7 @@ class TestSpareMemory:
             runtime_variables.drop_spare()
             found = []
             for _ in range(3):
-                plr.sample_rankings(scores, 200, 10, rng=0, sampler="guide", n_threads=n_threads)
+                plr.sample_rankings(scores, 200, 10, rng=0, sampler="guide_table", n_threads=n_threads)
                 sizes, counted = runtime_variables.spare_sizes()
                 assert sum(sizes) == counted
                 found.append(sorted(sizes))

@@ -53,7 +53,7 @@ def test_draws_beyond_the_first():
     scores = np.where(np.arange(n_docs) % 2 == 0, 0.0, 1.0)
     weights = np.exp(scores)
     weights[77] = 9.0 * (weights.sum() - weights[77])
-    rankings = plr.sample_rankings(np.log(weights), 200_000, 2, rng=11, sampler="guide")
+    rankings = plr.sample_rankings(np.log(weights), 200_000, 2, rng=11, sampler="guide_table")
     assert (rankings[:, 0] != rankings[:, 1]).all()
     second = rankings[rankings[:, 0] == 77, 1]
     weights[77] = 0.0
@@ -67,6 +67,6 @@ def test_draws_beyond_the_first():
 def test_rankings_do_not_depend_on_those_after_them(spread):
     """Nor do they on how many there are. Mutant: further draws from the stream of all."""
     scores = np.random.default_rng(3).normal(size=5000) * spread
-    all_of_them = plr.sample_rankings(scores, 300, 20, rng=5, sampler="guide")
+    all_of_them = plr.sample_rankings(scores, 300, 20, rng=5, sampler="guide_table")
     for n in (1, 7, 16, 17, 130):
-        np.testing.assert_array_equal(plr.sample_rankings(scores, n, 20, rng=5, sampler="guide"), all_of_them[:n])
+        np.testing.assert_array_equal(plr.sample_rankings(scores, n, 20, rng=5, sampler="guide_table"), all_of_them[:n])

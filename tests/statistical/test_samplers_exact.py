@@ -12,7 +12,7 @@ from plrank_fast._core.ranking import weights as _weights
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
 from test_sampling import ALPHA, g_test, marginals_fit, prefix_test
 
-IN_GROUPS = ["network", "alias", "threshold", "guide"]
+IN_GROUPS = ["network", "slot_table", "threshold", "guide_table"]
 
 
 @pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
@@ -49,7 +49,7 @@ def test_first_two_ranks(scores, n_samples, cutoff):
     """In the second list, two in three items have less than a slot to themselves, in runs of every length.
 
     Mutants: a guide that starts one block late; undecided draws all given to the first item of their slot."""
-    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=9, sampler="alias")
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=9, sampler="slot_table")
     probabilities = np.exp(scores) / np.exp(scores).sum()
     odds = probabilities / (1 - probabilities)
     for rank, expected in enumerate((probabilities, probabilities * (odds.sum() - odds))):
@@ -66,7 +66,7 @@ def test_draws_give_way_to_a_race(n_docs, n_samples, cutoff, others, heavier):
     Mutants: the race starts from rank 1; the race gives all items the same weight."""
     scores = np.full(n_docs, others)
     scores[1], scores[3] = 0.0, heavier
-    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=10, sampler="alias")
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=10, sampler="slot_table")
     rankings = rankings[rankings[:, 0] == 1]
     assert len(rankings) > 0.97 * n_samples
     weights = np.exp(scores - others)
@@ -83,7 +83,7 @@ def test_draws_with_repeats(cutoff):
 
     Mutants: the second row of a pair not compared with the first; the highest digit of a gap forgotten."""
     scores = np.random.default_rng(17).normal(size=44)
-    rankings = plr.sample_rankings(scores, 300_000, cutoff, rng=17, sampler="alias")
+    rankings = plr.sample_rankings(scores, 300_000, cutoff, rng=17, sampler="slot_table")
     assert (np.diff(np.sort(rankings, axis=1), axis=1) > 0).all()
     assert marginals_fit(scores, rankings)
 
@@ -94,7 +94,7 @@ def test_few_rankings_are_left_to_the_race():
     each other, and still begins the longer one that the same draws make, if it is of a block's first group. Mutant:
     draws compared where there is room for most of them only, which took four times as long."""
     scores = 3.5 * np.random.default_rng(1000).normal(size=1000)
-    ranked, longer = (plr.sample_rankings(scores, 1600, cutoff, rng=18, sampler="alias") for cutoff in (24, 28))
+    ranked, longer = (plr.sample_rankings(scores, 1600, cutoff, rng=18, sampler="slot_table") for cutoff in (24, 28))
     of_first_group = np.arange(1600) % 128 < 16
     np.testing.assert_array_equal(longer[of_first_group, :24], ranked[of_first_group])
 
@@ -122,11 +122,11 @@ def test_expected_arrivals(scores, numbers):
 @pytest.mark.chosen_path
 @pytest.mark.parametrize(("sampler", "n_docs", "cutoff", "n_samples", "spread"), [
     ("introselect", 24, 10, 1, 1.0), ("introselect", 120, 10, 1, 1.0), ("introselect", 120, 50, 1, 1.0),
-    ("introselect", 120, 100, 2, 1.0), ("introselect", 60, 30, 2, 1.0), ("guide", 316, 10, 1, 1.0),
+    ("introselect", 120, 100, 2, 1.0), ("introselect", 60, 30, 2, 1.0), ("guide_table", 316, 10, 1, 1.0),
     ("network", 24, 10, 100, 1.0), ("network", 120, 100, 100, 1.0), ("network", 1000, 900, 64, 1.0),
-    ("alias", 120, 5, 100, 5.0), ("alias", 1000, 10, 100, 1.0), ("alias", 120, 10, 8, 1.0), ("guide", 1000, 10, 3, 1.0),
-    ("guide", 3000, 10, 64, 1.0), ("guide", 20_000, 10, 100, 1.0), ("threshold", 1000, 100, 100, 3.0),
-    ("threshold", 3000, 400, 32, 3.0),
+    ("slot_table", 120, 5, 100, 5.0), ("slot_table", 1000, 10, 100, 1.0), ("slot_table", 120, 10, 8, 1.0),
+    ("guide_table", 1000, 10, 3, 1.0), ("guide_table", 3000, 10, 64, 1.0), ("guide_table", 20_000, 10, 100, 1.0),
+    ("threshold", 1000, 100, 100, 3.0), ("threshold", 3000, 400, 32, 3.0),
 ])  # fmt: skip
 def test_auto_draws_with_the_fastest(sampler, n_docs, cutoff, n_samples, spread):
     """The sampler takes 0.14 to 0.8 of the time of the next one here.
@@ -137,8 +137,8 @@ def test_auto_draws_with_the_fastest(sampler, n_docs, cutoff, n_samples, spread)
     chosen = plr.sample_rankings(scores, n_samples, cutoff, rng=1)
     by_name = {name: plr.sample_rankings(scores, n_samples, cutoff, rng=1, sampler=name) for name in SAMPLER_NAMES[1:]}
     same = [name for name in by_name if np.array_equal(by_name[name], chosen)]
-    if n_docs > 4096:  # then "alias" is "guide"
-        same.remove("alias")
+    if n_docs > 4096:  # then "slot_table" is "guide_table"
+        same.remove("slot_table")
     if sampler == "introselect":  # which replaces others
         same = same[:1]
     assert same == [sampler]
@@ -170,7 +170,7 @@ def test_no_preference_among_equals(n_docs, cutoff, sampler):
     assert (np.sort(rankings, axis=1)[:, 1:] > np.sort(rankings, axis=1)[:, :-1]).all()
 
 
-@pytest.mark.parametrize("sampler", ["alias", "threshold"])
+@pytest.mark.parametrize("sampler", ["slot_table", "threshold"])
 def test_no_preference_for_a_part_of_a_million(sampler):
     """Candidates are numbered in chunks of 2^15 items.
 

@@ -8,10 +8,10 @@ All of them draw exactly from the same distribution; they differ in cost.
                  (``network_sampler.c``)
 ``threshold``    arrival times of the items whose random word lets them arrive early, the same network: a head of up to
                  some 700 ranks of longer lists (``threshold_sampler.c``)
-``alias``        draws with replacement from a table, repeats skipped: fast for a short head of a policy that is
-                 not peaked, O(D) per query and O(K) per ranking (``slot_table.c`` up to 4096 items and some 150 draws,
-                 else as ``guide``)
-``guide``        the same with a table that takes half as long to fill, one ranking after another: fast for few
+``slot_table``   draws with replacement from a table, repeats skipped: fast for a short head of a policy that is not
+                 peaked, O(D) per query and O(K) per ranking (``slot_table.c`` up to 4096 items and some 150 draws,
+                 else as ``guide_table``)
+``guide_table``  the same with a table that takes half as long to fill, one ranking after another: fast for few
                  rankings, and for long lists (``guide_table.c``)
 
 Sources in C are in ``kernels/sampling/groups``, whose header is the interface of all samplers but introselect.
@@ -83,8 +83,8 @@ cdef double LOG_2 = 0.6931471805599453
 NS_PER_ITEM = 4.0
 cdef object INT32 = np.dtype(np.int32), EMPTY = np.empty
 cdef dict SAMPLERS = {
-    "auto": AUTO, "introselect": INTROSELECT, "network": NETWORK, "alias": TABLE, "threshold": THRESHOLD,
-    "guide": GUIDE,
+    "auto": AUTO, "introselect": INTROSELECT, "network": NETWORK, "slot_table": TABLE,
+    "threshold": THRESHOLD, "guide_table": GUIDE,
 }
 SAMPLER_NAMES = tuple(SAMPLERS)
 
