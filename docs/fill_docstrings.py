@@ -2,7 +2,8 @@
 
 Editors and type checkers read docstrings in the source and do not run it, so each docstring stands there in full. The
 texts that several functions share stand once, in ``shared_descriptions.txt``: edit them there, and run ``make
-docstrings``. A new function lists its own parameters under "Parameters", and this script adds the others.
+docstrings``. ``{methods}`` stands for the methods of gradients. A new function lists its own parameters under
+"Parameters", and this script adds the others.
 
 An entry is shared if its first line, of name and type, equals the first line of the shared description. A docstring
 that needs other words under the same first line is named in the last section of the file.
@@ -35,8 +36,17 @@ def entries_of(listed: str) -> Entries:
     return {re.split(r" :|\n", entry)[0]: entry.rstrip() for entry in entries}
 
 
+def methods() -> str:
+    """Return the names of ``validation.Method`` but "auto", with the functions of those that have another name."""
+    source = (PACKAGE / "validation" / "choices.py").read_text()
+    names = re.findall(r'"(\w+)"', source.partition("Method = Literal[")[2].partition("]")[0])
+    words = [f'"{name}"' + (f" (``pl_rank_{name}``)" if name in ("exact", "cmc") else "") for name in names[1:]]
+    return ", ".join(words[:-1]) + " or " + words[-1]
+
+
 def read_descriptions(text: str) -> tuple[list[tuple[list[str], Entries]], set[str]]:
     """Return the sections, each with patterns of functions and its entries, and the names of what differs from them."""
+    text = text.replace("{methods}", methods())
     *sections, (_, exceptions) = [
         (heading.split(), body) for heading, body in re.findall(r"^\[(.*?)\]\n(.*?)(?=^\[|\Z)", text, re.M | re.S)
     ]

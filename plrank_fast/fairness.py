@@ -28,6 +28,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import probabilities, validation
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.exposure import EXPOSURE as _EXPOSURE
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
 
@@ -165,7 +166,7 @@ def disparity_gradient(
     else:
         of_exposure, of_gradient = validation.seed_sequence(rng).spawn(2)
         exposure = _sampled.estimate(
-            "exposure", scores_, None, shared, offsets_, n_samples, None, of_exposure, "auto", n_threads, None,
+            _EXPOSURE, scores_, None, shared, offsets_, n_samples, None, of_exposure, "auto", n_threads, None,
             first_query,
         )  # fmt: skip
         batch |= {"n_samples": n_samples, "rng": of_gradient, "first_query": first_query}

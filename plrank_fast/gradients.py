@@ -8,6 +8,10 @@ from numpy.typing import ArrayLike
 
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.conditional import CONDITIONAL as _CONDITIONAL
+from plrank_fast._core.gradients.pl_rank import PL_RANK_2 as _PL_RANK_2
+from plrank_fast._core.gradients.pl_rank_groups import PL_RANK_3 as _PL_RANK_3
+from plrank_fast._core.gradients.policy_gradient import PLACEMENT as _PLACEMENT
 from plrank_fast.validation import FloatArray, Noise, RandomState, Sampler
 
 Pair: TypeAlias = tuple[FloatArray, FloatArray]
@@ -112,7 +116,7 @@ def pl_rank_3(
     True
     """
     return _sampled.estimate(
-        "pl_rank_3", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+        _PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
 
@@ -186,7 +190,7 @@ def pl_rank_2(
     array([-0.25,  0.25])
     """
     return _sampled.estimate(
-        "pl_rank_2", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+        _PL_RANK_2, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query,
     )  # fmt: skip
 
@@ -269,7 +273,7 @@ def pl_rank_1(
     array([-0.5,  0.5])
     """
     return _sampled.estimate(
-        "pl_rank_1", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+        _PLACEMENT, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, baseline=baseline,
     )  # fmt: skip
 
@@ -373,7 +377,7 @@ def pl_rank_cmc(
     True
     """
     return _sampled.estimate(
-        "pl_rank_cmc", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+        _CONDITIONAL, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         first_query, hessian,
     )  # fmt: skip
 

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.policy_gradient import LOG_PROB as _LOG_PROB
+from plrank_fast._core.gradients.policy_gradient import POLICY_GRADIENT as _POLICY_GRADIENT
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
@@ -122,7 +124,7 @@ def policy_gradient(
         validation.given(relevance, "relevance", ", or rewards or reward")
         validation.given(rank_weights, "rank_weights", ", or rewards or reward")
         return _sampled.estimate(
-            "policy_gradient", scores, relevance, rank_weights, offsets, n_samples,
+            _POLICY_GRADIENT, scores, relevance, rank_weights, offsets, n_samples,
             rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
         )  # fmt: skip
     instead, _ = validation.only_one({"rewards": rewards, "reward": reward})
@@ -137,7 +139,7 @@ def policy_gradient(
         shown = validation.given(rankings, "rankings", " for rewards")
         shown = validation.given_rankings(shown, offsets_, None, offsets is not None, True, threads)
         advantages = _advantages(shown.shape[:2], rewards, importance_weights, baseline, offsets is not None, threads)
-        return validation.deliver(log_prob_gradient(scores_, offsets_, shown, advantages, threads), out)
+        return validation.deliver(log_prob_gradient(_LOG_PROB, scores_, offsets_, shown, advantages, threads), out)
     # The mean of the others is only known at the end. Until then log-probabilities are summed both with the rewards and
     # without, so that no ranking is drawn or rewarded twice.
     n_queries, n_samples = offsets_.size - 1, validation.count(n_samples, "n_samples", 1)
@@ -153,9 +155,9 @@ def policy_gradient(
         largest = np.maximum(largest, np.abs(worth).max(axis=1))
         first = worth[:, :1] if first is None else first
         above = worth - first
-        weighted += log_prob_gradient(scores_, offsets_, drawn, above, threads)
+        weighted += log_prob_gradient(_LOG_PROB, scores_, offsets_, drawn, above, threads)
         if taken_off is None:
-            plain += log_prob_gradient(scores_, offsets_, drawn, np.ones(above.shape), threads)
+            plain += log_prob_gradient(_LOG_PROB, scores_, offsets_, drawn, np.ones(above.shape), threads)
             total += above.sum(axis=1)
     validation.within_limits(largest[:, np.newaxis], "reward(rankings)")
     if taken_off is not None:

@@ -10,6 +10,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.exposure import EXPOSURE as _EXPOSURE
+from plrank_fast._core.gradients.pl_rank import METRIC as _METRIC
 from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -109,7 +111,7 @@ def expected_metric(
     only = noise == "gumbel" and sigma == 1.0
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
     return _sampled.estimate(
-        "metric", scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
+        _METRIC, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
         out, first_query,
     )  # fmt: skip
 
@@ -307,7 +309,7 @@ def exposure(
     if rankings is not None:
         validation.relative_tolerance(rtol)
         return _sampled.estimate(
-            "exposure", scores, None, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out, 0
+            _EXPOSURE, scores, None, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out, 0
         )
     return _exact.expectations(
         scores, None, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, out, False, True, exposure=True

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.gradients.policy_gradient import LOG_PROB as _LOG_PROB
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast._core.sampling import samplers as _samplers
@@ -200,5 +201,5 @@ def ranking_log_prob_vjp(
     cotangent_ = validation.like_rankings(cotangent, "cotangent", shape, batch, True, threads)
     out = validation.output(out, (int(offsets_[-1]),))
     rankings_, _ = validation.rankings_of_possible(rankings_, starts, possible, offsets_)
-    gradient = log_prob_gradient(scores_, starts, rankings_, cotangent_, threads)
+    gradient = log_prob_gradient(_LOG_PROB, scores_, starts, rankings_, cotangent_, threads)
     return validation.deliver(validation.of_all_items(gradient, possible, offsets_), out)

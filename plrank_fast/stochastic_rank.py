@@ -6,6 +6,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.stochastic_rank import STOCHASTIC_RANK as _STOCHASTIC_RANK
 from plrank_fast.validation import FloatArray, RandomState
 
 
@@ -88,6 +89,6 @@ def stochastic_rank(
     True
     """
     return _sampled.estimate(
-        "stochastic_rank", scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
+        _STOCHASTIC_RANK, scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
         first_query, noise=noise, sigma=sigma,
     )  # fmt: skip

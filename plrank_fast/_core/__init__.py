@@ -10,16 +10,14 @@ A call, from top to bottom:
   - a long query has a function of its own: a ``prange`` over its parts, or over the seats of a team, whose threads take
     passes of the query's loops as tasks
 
-Each module imports only modules listed above it::
+Each module imports only modules listed above it; ``...`` stands for estimators, none of which imports another::
 
     _core/runtime       runs a call           scalar_types  buffers  simd  threads  teams  layout  queries  batch
                                               magnitudes  arguments  compensated
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              noise  introselect  samplers
-    _core/gradients     estimators, exact     estimator  pl_rank  pl_rank_groups  hessian  conditional
-                                              policy_gradient  exposure  stochastic_rank  sampled  exact
-                                              curvature
+    _core/gradients     estimators, exact     estimator  pl_rank  hessian  ...  sampled  exact  curvature
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank
     _adapters           calls from XLA        xla_calls

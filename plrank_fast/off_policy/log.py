@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._core.gradients.policy_gradient import LOG_PROB
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking.metrics import log_prob_of_checked
 from plrank_fast.bucket_order import of_orders
@@ -66,7 +67,7 @@ class Log(NamedTuple):
         if not self.ordered:
             return self._of_sets(self.scores, cotangent)
         rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
-        return log_prob_gradient(self.scores, self.offsets, rankings, cotangent, self.n_threads)
+        return log_prob_gradient(LOG_PROB, self.scores, self.offsets, rankings, cotangent, self.n_threads)
 
     def _of_sets(self, scores: FloatArray, cotangent: FloatArray | None = None) -> FloatArray:
         """Compute the log-probability of each set, or the gradient of their sum weighted by ``cotangent``."""

@@ -11,7 +11,7 @@ from plrank_fast.reference.rankings import weight_not_placed
 from plrank_fast.validation import FloatArray, IntArray
 
 __all__ = [
-    "conditional_monte_carlo", "gumbel_density", "normal_cdf", "normal_density", "pl_rank_1", "pl_rank_2", "pl_rank_3",
+    "gumbel_density", "normal_cdf", "normal_density", "pl_rank_1", "pl_rank_2", "pl_rank_3", "pl_rank_cmc",
     "policy_gradient", "reward_from", "stochastic_rank",
 ]  # fmt: skip
 
@@ -123,7 +123,7 @@ def normal_cdf(x: FloatArray) -> FloatArray:
     return 0.5 * np.array([erfc(y) for y in (np.sqrt(0.5) * -x).flat]).reshape(x.shape)
 
 
-def conditional_monte_carlo(
+def pl_rank_cmc(
     scores: FloatArray, relevance: FloatArray, rank_weights: FloatArray, rankings: IntArray
 ) -> tuple[FloatArray, FloatArray]:
     """Estimate gradient and Hessian diagonal by conditional Monte Carlo, mean over the rankings. O(N D K).

@@ -24,6 +24,7 @@ from measured_errors_of_ties import ties
 from plrank_fast import reference
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled
+from plrank_fast._core.gradients.stochastic_rank import STOCHASTIC_RANK
 
 MOST_IN_SUBSETS = 10
 FEWEST_BANDED, FINEST_CHECKED = 32, 1e-9  # ranks from which coefficients are left out; digits that 1e-12 can judge
@@ -291,7 +292,7 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
         arrays = problem.scores, problem.relevance, problem.rank_weights
         got = sampled.estimate(
-            "stochastic_rank", *arrays, None, n_samples, None, None, "auto", 1, None, 0, noise=noise, given_noise=given
+            STOCHASTIC_RANK, *arrays, None, n_samples, None, None, "auto", 1, None, 0, noise=noise, given_noise=given
         )
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)
         ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), bound)

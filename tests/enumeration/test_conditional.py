@@ -1,4 +1,4 @@
-"""Conditional Monte Carlo and the sampled Hessian diagonals: equal to the formulas in NumPy, wide scores."""
+"""Conditional Monte Carlo and the sampled Hessian diagonals: interpolated lists, wide scores."""
 
 import numpy as np
 import pytest
@@ -8,19 +8,6 @@ from plrank_fast import reference
 from problems import signed
 
 WITH_HESSIAN = {"cmc": plr.pl_rank_cmc, "pl_rank_3": plr.pl_rank_3}
-
-
-@pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (2, 2), (9, 9), (24, 10), (67, 33), (130, 100)])
-def test_against_reference(n_docs, cutoff):
-    """All vector widths and remainders. Mutants: lanes past the last rank taken for items; sampled
-    labels in place of conditional means."""
-    scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
-    rankings = plr.sample_rankings(scores, 3, rng=0)
-    gradient, hessian = plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings, hessian=True)
-    best = reference.conditional_monte_carlo(scores, relevance, rank_weights, rankings)
-    np.testing.assert_allclose(gradient, best[0], rtol=0, atol=1e-12 * cutoff)
-    np.testing.assert_allclose(hessian, best[1], rtol=0, atol=1e-12 * cutoff)
-    np.testing.assert_array_equal(gradient, plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings))
 
 
 @pytest.mark.parametrize("spread", [0.0, 6.0])
@@ -33,7 +20,8 @@ def test_long_lists_are_interpolated(spread):
     relevance = 1e3 * plr.gains(np.random.default_rng(1).integers(0, 5, size=n_docs))
     rankings = np.stack([plr.sample_rankings(scores, 1, cutoff, rng=0)[0], np.argsort(-scores)[1 : cutoff + 1]])
     got = plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings, hessian=True)
-    best = reference.conditional_monte_carlo(scores, relevance, rank_weights, rankings)
+    np.testing.assert_array_equal(got[0], plr.pl_rank_cmc(scores, relevance, rank_weights, rankings=rankings))
+    best = reference.pl_rank_cmc(scores, relevance, rank_weights, rankings)
     for a, b in zip(got, best, strict=True):
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-12 * np.abs(b).max())
         np.testing.assert_allclose(a[-3:], b[-3:], rtol=1e-11, atol=1e-13 * np.exp(-20) * np.abs(b).max())

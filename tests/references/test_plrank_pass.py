@@ -9,14 +9,14 @@ import pytest
 import plrank_fast as plr
 import ranking_reference
 from plrank_fast import reference
-from plrank_fast._core.gradients import pl_rank_groups, sampled
+from plrank_fast._core.gradients import pl_rank, pl_rank_groups, sampled
 
 SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 60), (120, 119), (300, 150), (1100, 20)]
 
 
-def estimate(variant, scores, relevance, rank_weights, n_samples, sampler="auto", rankings=None):
+def estimate(estimator, scores, relevance, rank_weights, n_samples, sampler="auto", rankings=None):
     return sampled.estimate(
-        variant, scores, relevance, rank_weights, [0, scores.size], n_samples, rankings, 3, sampler, 1, None, 0
+        estimator, scores, relevance, rank_weights, [0, scores.size], n_samples, rankings, 3, sampler, 1, None, 0
     )
 
 
@@ -40,10 +40,10 @@ def held_against_plain(scores, relevance, rank_weights, n_samples=1, sampler="au
     problem, results = (scores, relevance, rank_weights), []
     if rankings is None:
         rankings = plr.sample_rankings(scores, n_samples, rank_weights.size, rng=3, sampler=sampler)
-        results = [estimate("pl_rank_3", *problem, n_samples, sampler)]
+        results = [estimate(pl_rank_groups.PL_RANK_3, *problem, n_samples, sampler)]
     n_samples = len(rankings)
-    results.append(estimate("pl_rank_3", *problem, n_samples, rankings=rankings))
-    plain = estimate("pl_rank_3 plain", *problem, n_samples, rankings=rankings)
+    results.append(estimate(pl_rank_groups.PL_RANK_3, *problem, n_samples, rankings=rankings))
+    plain = estimate(pl_rank.PLAIN_PL_RANK_3, *problem, n_samples, rankings=rankings)
     bound = 1e-12 * absolute_terms(*problem, rankings)
     assert all((np.abs(result - plain) <= bound).all() for result in results)
     return results[0]

@@ -15,7 +15,7 @@ The estimator is unbiased for any rank weights and takes O(D K) per ranking, in 
 
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, is_stopped, new_estimator
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, as_object, is_stopped, new_estimator
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
     analyse_ranking,
@@ -292,3 +292,6 @@ cdef void accumulate(Estimate *estimate, const int32_t *rankings, intp_t n_ranki
 
 cdef Estimator conditional_estimator() noexcept nogil:
     return new_estimator(lay_out, begin, accumulate, NULL, 2.0, 0.0, 0.5)
+
+
+CONDITIONAL = as_object(conditional_estimator)

@@ -6,6 +6,7 @@ has a fourth, ``observe``. ``sampled`` lays the state out, draws the rankings in
 them accurate, and takes the mean. With noisy scores the rows that it draws have the arrivals behind the ranking.
 """
 
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
 from libc.string cimport memset
 
 from plrank_fast._core.ranking.weights cimport Weights
@@ -54,6 +55,10 @@ ctypedef void (*accumulate_step)(
 # the first ``n_rankings`` of a group, (cutoff, GROUP_SIZE)
 ctypedef void (*group_step)(Estimate *estimate, const int32_t *columns, intp_t n_rankings) noexcept nogil
 
+cdef struct Estimator
+
+ctypedef Estimator (*estimator_function)() noexcept nogil
+
 cdef struct Estimator:
     layout_function lay_out      # lays out the state; or NULL
     estimate_step begin          # or NULL
@@ -61,6 +66,8 @@ cdef struct Estimator:
     accumulate_step accumulate
     group_step accumulate_group  # or NULL
     estimate_step hand_out       # leaves the state's sums at zero; NULL: all sums are in the gradient
+    accumulate_step baseline     # becomes ``observe`` where the caller asks for a baseline; or NULL
+    estimator_function with_hessian  # the estimator that has a Hessian too; NULL: this one
     bint adds_up                 # the result is the sum over the rankings, not their mean
     bint one_per_query           # the estimate is one number, not one per item
     bint needs_relevance
@@ -108,6 +115,21 @@ cdef inline Estimator new_estimator(
     estimator.ns_per_item = ns_per_item
     estimator.ns_per_rank = ns_per_rank
     estimator.ns_per_item_and_rank = ns_per_item_and_rank
+    return estimator
+
+
+cdef inline object as_object(estimator_function estimator):
+    """Return an estimator as Python hands it to ``sampled.estimate``."""
+    return PyCapsule_New(<void *>estimator, "plrank_fast estimator", NULL)
+
+
+cdef inline Estimator estimator_in(object capsule, bint with_hessian, bint with_baseline) except *:
+    """Return the estimator that ``as_object`` has made an object, or the one with a Hessian."""
+    cdef Estimator estimator = (<estimator_function>PyCapsule_GetPointer(capsule, "plrank_fast estimator"))()
+    if with_hessian and estimator.with_hessian != NULL:
+        estimator = estimator.with_hessian()
+    if with_baseline:
+        estimator.observe = estimator.baseline
     return estimator
 
 

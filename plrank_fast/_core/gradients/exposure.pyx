@@ -3,7 +3,7 @@
 This is not a gradient, but also an estimate of one number per item; it is the smallest of the estimators.
 """
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, as_object, new_estimator
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
 
@@ -19,3 +19,6 @@ cdef Estimator exposure_estimator() noexcept nogil:
     estimator.fewest_items = 1
     estimator.needs_relevance = False
     return estimator
+
+
+EXPOSURE = as_object(exposure_estimator)

@@ -1,6 +1,6 @@
-"""The estimators PL-Rank-2 and PL-Rank-3, and the sampled value of the metric itself."""
+"""The state and the steps of PL-Rank-3, for the estimators beside it."""
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator
+from plrank_fast._core.gradients.estimator cimport Estimate
 from plrank_fast._core.ranking.remaining cimport Remaining
 from plrank_fast._core.runtime.layout cimport Layout
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -19,7 +19,3 @@ cdef void begin_pl_rank(Estimate *estimate) noexcept nogil
 cdef void accumulate_pl_rank_3(
     Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t stride) noexcept nogil
 cdef void hand_out_pl_rank_3(Estimate *estimate) noexcept nogil
-
-cdef Estimator metric_estimator() noexcept nogil
-cdef Estimator pl_rank_2_estimator() noexcept nogil
-cdef Estimator pl_rank_3_estimator() noexcept nogil

@@ -23,6 +23,7 @@ from libc.string cimport memcpy, memset
 from plrank_fast._core.gradients.estimator cimport (
     Estimate,
     Estimator,
+    as_object,
     is_stopped,
     new_estimator,
     sum_future_reward,
@@ -250,3 +251,8 @@ cdef Estimator pl_rank_2_estimator() noexcept nogil:
 cdef Estimator pl_rank_3_estimator() noexcept nogil:
     """Return PL-Rank-3 for any scores and rank weights; ``pl_rank_groups`` is faster where it applies."""
     return new_estimator(lay_out_pl_rank, begin_pl_rank, accumulate_pl_rank_3, hand_out_pl_rank_3, 0.0, 5.0, 0.0)
+
+
+METRIC = as_object(metric_estimator)
+PL_RANK_2 = as_object(pl_rank_2_estimator)
+PLAIN_PL_RANK_3 = as_object(pl_rank_3_estimator)  # for tests

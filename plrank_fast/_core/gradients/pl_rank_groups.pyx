@@ -13,7 +13,8 @@ import numpy as np
 from libc.math cimport INFINITY, fabs, ldexp, sqrt
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, as_object, new_estimator
+from plrank_fast._core.gradients.hessian cimport hessian_estimator
 from plrank_fast._core.gradients.pl_rank cimport (
     accumulate_pl_rank_3, begin_pl_rank, hand_out_pl_rank_3, lay_out_pl_rank,
 )
@@ -231,7 +232,11 @@ cdef void hand_out(Estimate *estimate) noexcept nogil:
 cdef Estimator pl_rank_3_in_groups() noexcept nogil:
     cdef Estimator estimator = new_estimator(lay_out, begin, accumulate_pl_rank_3, hand_out, 0.0, 5.0, 0.0)
     estimator.accumulate_group = accumulate_group
+    estimator.with_hessian = hessian_estimator
     return estimator
+
+
+PL_RANK_3 = as_object(pl_rank_3_in_groups)
 
 
 # ---------------------------------------------------------------------------------------------------------------------

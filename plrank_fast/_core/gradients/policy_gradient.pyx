@@ -24,7 +24,7 @@ above it is unplaced, and for all others w_d / S_k <= 1, so that the part is at 
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport (
-    Estimate, Estimator, new_estimator, sum_future_reward,
+    Estimate, Estimator, as_object, new_estimator, sum_future_reward,
 )
 from plrank_fast._core.ranking.remaining cimport (
     Remaining,
@@ -159,13 +159,17 @@ cdef Estimator log_prob_estimator() noexcept nogil:
 
 
 cdef Estimator policy_gradient_estimator() noexcept nogil:
-    return new_estimator(lay_out, begin, accumulate, hand_out_shares, 0.5, 0.0, 0.1)
+    cdef Estimator estimator = new_estimator(lay_out, begin, accumulate, hand_out_shares, 0.5, 0.0, 0.1)
+    estimator.baseline = observe_mean
+    return estimator
 
 
 cdef Estimator placement_estimator() noexcept nogil:
-    return new_estimator(lay_out, begin_to_go, accumulate, hand_out_shares, 0.5, 0.0, 0.1)
+    cdef Estimator estimator = policy_gradient_estimator()
+    estimator.begin = begin_to_go
+    return estimator
 
 
-cdef void subtract_baseline(Estimator *estimator) noexcept nogil:
-    """Subtract from the rewards of a policy gradient their mean over the rankings, the baseline."""
-    estimator.observe = observe_mean
+LOG_PROB = as_object(log_prob_estimator)
+POLICY_GRADIENT = as_object(policy_gradient_estimator)
+PLACEMENT = as_object(placement_estimator)

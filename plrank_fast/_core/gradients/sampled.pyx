@@ -7,19 +7,9 @@ thousand rankings the sums of an estimator are added to totals, with compensated
 
 import numpy as np
 
-from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.conditional cimport conditional_estimator
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, ns_per_sample
-from plrank_fast._core.gradients.exposure cimport exposure_estimator
-from plrank_fast._core.gradients.hessian cimport hessian_estimator
-from plrank_fast._core.gradients.pl_rank cimport metric_estimator, pl_rank_2_estimator, pl_rank_3_estimator
-from plrank_fast._core.gradients.pl_rank_groups cimport pl_rank_3_in_groups
-from plrank_fast._core.gradients.policy_gradient cimport (
-    log_prob_estimator, placement_estimator, policy_gradient_estimator, subtract_baseline,
-)
-from plrank_fast._core.gradients.stochastic_rank cimport stochastic_rank_estimator
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, estimator_in, ns_per_sample
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
@@ -63,22 +53,6 @@ from plrank_fast._core.sampling.samplers cimport (
     samples_in_block,
     start_block,
 )
-
-ctypedef Estimator (*estimator_function)() noexcept nogil
-
-cdef dict ESTIMATORS = {
-    "exposure": <uintptr_t>exposure_estimator,
-    "metric": <uintptr_t>metric_estimator,
-    "pl_rank_1": <uintptr_t>placement_estimator,
-    "pl_rank_2": <uintptr_t>pl_rank_2_estimator,
-    "pl_rank_3": <uintptr_t>pl_rank_3_in_groups,
-    "pl_rank_3 with hessian": <uintptr_t>hessian_estimator,
-    "pl_rank_3 plain": <uintptr_t>pl_rank_3_estimator,  # the reference implementation of "pl_rank_3" in tests
-    "pl_rank_cmc": <uintptr_t>conditional_estimator,
-    "pl_rank_cmc with hessian": <uintptr_t>conditional_estimator,
-    "policy_gradient": <uintptr_t>policy_gradient_estimator,
-    "stochastic_rank": <uintptr_t>stochastic_rank_estimator,
-}
 
 cdef double NS_PER_RANK_READ = 100.0  # for a ranking so long that no cache holds its items
 
@@ -434,10 +408,10 @@ cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) excep
 
 
 def estimate(
-    str estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+    estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
     first_query, hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None
 ):
-    """Return the estimate of one of ``ESTIMATORS``, with its Hessian diagonal on request.
+    """Return the estimate of ``estimator``, an object of its module, with its Hessian diagonal on request.
 
     The arguments are those of ``pl_rank_3``, the ``baseline`` of policy gradients, and ``noise`` and ``sigma`` of
     StochasticRank. ``given_noise`` replaces the noise of a single query: (n_samples, n_docs) standard exponential
@@ -449,10 +423,7 @@ def estimate(
     cdef bint with_baseline = checked_flag(baseline, "baseline")
     cdef CheckedBatch checked
     cdef intp_t n_results
-    call.estimator = (
-        <estimator_function><uintptr_t>ESTIMATORS[f"{estimator} with hessian" if with_hessian else estimator])()
-    if with_baseline:
-        subtract_baseline(&call.estimator)
+    call.estimator = estimator_in(estimator, with_hessian, with_baseline)
     checked = checked_batch(
         scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets, n_threads)
     n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
@@ -495,7 +466,7 @@ def estimate(
     return checked.delivered(n_results, out)
 
 
-def log_prob_gradient(scores, offsets, rankings, cotangent, n_threads):
+def log_prob_gradient(estimator, scores, offsets, rankings, cotangent, n_threads):
     """Return the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
     cdef Call call
     cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
@@ -509,6 +480,6 @@ def log_prob_gradient(scores, offsets, rankings, cotangent, n_threads):
         call.given, call.length = <const int32_t *>data_of(rankings), n_ranks
         call.rewards = <const double *>data_of(rewards)
         call.hessian = NULL
-        call.estimator = log_prob_estimator()
+        call.estimator = estimator_in(estimator, False, False)
         run_estimator(&call, checked, n_threads)
     return checked.delivered(checked.n_items, None)

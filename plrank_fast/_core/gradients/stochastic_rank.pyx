@@ -18,7 +18,7 @@ another 1e-7. Where an interval has no more items than nodes, the items themselv
 from libc.math cimport M_PI, cos, exp, sin
 from libc.string cimport memset
 
-from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, new_estimator
+from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, as_object, new_estimator
 from plrank_fast._core.runtime.layout cimport Layout, padded, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -337,3 +337,6 @@ cdef Estimator stochastic_rank_estimator() noexcept nogil:
         lay_out, begin, accumulate, hand_out, NS_PER_ITEM, NS_PER_RANK, NS_PER_DENSITY)
     estimator.needs_noise = True
     return estimator
+
+
+STOCHASTIC_RANK = as_object(stochastic_rank_estimator)
