@@ -49,20 +49,11 @@ class Stages:
         self.observed, self.sizes = observed, sizes
         self.heads, self.groups = _sets(observed)
 
-    def blocks(self) -> Iterator[tuple[IntArray, IntArray]]:
-        """Yield the numbers of rankings of one length, and of their entries in rows."""
-        lengths = np.diff(self.observed.limits)
-        for length in np.unique(lengths[lengths > 0]).tolist():
-            rows = np.flatnonzero(lengths == length)
-            at_once = max(ENTRIES_AT_ONCE // length, 1)
-            for part in (rows[i : i + at_once] for i in range(0, rows.size, at_once)):
-                yield part, self.observed.limits[part][:, np.newaxis] + np.arange(length)
-
     def slopes(self, scores: FloatArray, log_deltas: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the log-probability of each ranking, and its slopes by scores of entries and by log deltas."""
         values = np.zeros(self.observed.counts.size)
         slopes, of_sizes = np.zeros(scores.size), np.zeros((values.size, self.sizes.size - 1))
-        for rows, index in self.blocks():
+        for rows, index in self.observed.blocks(ENTRIES_AT_ONCE, 1):
             heads, groups = self.heads[index], self.groups[index]
             log_z, share, number = expectations(scores[index], heads, log_deltas, self.sizes)
             chosen = (self.observed.places[index] != REST) / groups
@@ -75,24 +66,24 @@ class Stages:
     def information(
         self, scores: FloatArray, log_deltas: FloatArray
     ) -> Iterator[tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]]:
-        """Yield rankings, their entries, and the information about these, about these and log deltas, and about deltas.
+        """Yield rankings, entries in rows, their links, the information about these and log deltas, and about deltas.
 
         It is the derivative of the expected shares by a complex step, exact to rounding.
         """
-        for rows, index in self.blocks():
+        for rows, index in self.observed.blocks(ENTRIES_AT_ONCE, 1):
             (count, length), t = index.shape, log_deltas.size
             heads, own = self.heads[index], scores[index].astype(complex)
-            pairs, cross = np.empty((count, length, length)), np.empty((count, length, t))
+            links, cross = np.empty((count, length, length)), np.empty((count, length, t))
             corner = np.empty((count, t, t))
             for k in range(length):
                 own[:, k] += TINY * 1j
-                pairs[:, :, k] = expectations(own, heads, log_deltas, self.sizes)[1].imag / TINY
+                links[:, :, k] = expectations(own, heads, log_deltas, self.sizes)[1].imag / -TINY
                 own[:, k] = own[:, k].real
             for k in range(t):
                 moved = log_deltas + TINY * 1j * (np.arange(t) == k)
                 _, share, number = expectations(own, heads, moved, self.sizes)
                 cross[:, :, k], corner[:, :, k] = share.imag / TINY, number.imag / TINY
-            yield rows, index, pairs, cross, corner
+            yield rows, index, links, cross, corner
 
 
 def expectations(scores: Any, heads: NDArray[np.bool_], log_deltas: Any, sizes: IntArray) -> tuple[Any, Any, Any]:

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import html
+import itertools
 from collections.abc import Iterator, Sequence
 from statistics import NormalDist
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from plrank_fast import validation
 from plrank_fast._shared.pictures import new_figure
 from plrank_fast.bucket_order import bucket_log_prob
 from plrank_fast.strengths.draws import Stages
-from plrank_fast.strengths.observed import read
+from plrank_fast.strengths.model import Model
+from plrank_fast.strengths.observed import ordered, read
 from plrank_fast.validation import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -48,6 +51,15 @@ class FittedStrengths:
         Log weight of a tied set of each of these sizes, beside the mean of the strengths of its items.
     log_delta_covariance : ndarray, shape (n_sizes, n_sizes), float64, or None
         Covariance of ``log_deltas``.
+    comparison_coefficients : ndarray, shape (n_features,), float64, or None
+        Score that a unit of each of the ``comparison_features`` adds to an item in a ranking.
+    comparison_covariance : ndarray, shape (n_features, n_features), float64, or None
+        Covariance of these.
+    groups : list of lists
+        Names of the items between which differences are finite: one list, or several with ``undecided="groups"``. Then
+        the strengths of each have the mean 0, and ``covariance`` is NaN across.
+    above : ndarray, shape (n_groups, n_groups), bool
+        Whether the items of a group come before those of another, and never the other way round.
     """
 
     strengths: FloatArray
@@ -59,6 +71,33 @@ class FittedStrengths:
     draw_sizes: IntArray | None = None
     log_deltas: FloatArray | None = None
     log_delta_covariance: FloatArray | None = None
+    comparison_coefficients: FloatArray | None = None
+    comparison_covariance: FloatArray | None = None
+    groups: list[list[Any]] = dataclasses.field(default_factory=list)
+    above: NDArray[np.bool_] | None = None
+    _model: Model | None = dataclasses.field(default=None, compare=False)
+
+    @staticmethod
+    def of(model: Model, above: NDArray[np.bool_], values: FloatArray, covariance: FloatArray) -> FittedStrengths:
+        """Return a fit with these values, which `Model.reported` has in its order."""
+        n, k, c = model.n_items, *model.n_coefficients
+        ends, groups = np.cumsum([0, n, k, c, values.size - n - k - c]), model.groups
+        parts = [(values[a:b], covariance[a:b, a:b]) for a, b in itertools.pairwise(ends.tolist())]
+        (strengths, own), of_items, of_comparisons, of_draws = parts
+        if len(above) > 1:
+            own = np.where(groups[:, np.newaxis] == groups, own, np.nan)
+        errors = np.sqrt(np.maximum(np.diag(own), 0.0))
+        fit = FittedStrengths(strengths, errors, own, model.names, above=above, _model=model)
+        fit.groups.extend([model.names[i] for i in np.flatnonzero(groups == g).tolist()] for g in range(len(above)))
+        more: dict[str, Any] = {}
+        if k:
+            more["coefficients"], more["coefficient_covariance"] = of_items
+        if c:
+            more["comparison_coefficients"], more["comparison_covariance"] = of_comparisons
+        if model.likelihood.ties == "davidson":
+            more["draw_sizes"] = model.likelihood.sizes[1:]
+            more["log_deltas"], more["log_delta_covariance"] = of_draws
+        return dataclasses.replace(fit, **more)
 
     def __iter__(self) -> Iterator[FloatArray]:
         """Yield strengths, standard errors and covariance."""
@@ -89,7 +128,8 @@ class FittedStrengths:
 
         With ``ties="davidson"``, that a comes first, and of ``[{a, b}]`` that they draw; the size of a tie that the fit
         did not see has the probability 0. Otherwise the order of tied items is unknown, so the probability of a ranking
-        is the sum over all orders that agree with it, and the probability of a tie of all items is 1.
+        is the sum over all orders that agree with it, and the probability of a tie of all items is 1. Features of
+        comparisons are equal. The probability is NaN for rankings of items of several ``groups``.
 
         Parameters
         ----------
@@ -101,14 +141,18 @@ class FittedStrengths:
         ndarray, shape (n_rankings,), float64
         """
         _, rows = read(rankings, names=self.names)
+        scores = self.strengths[rows.entries]
         if self.draw_sizes is not None and self.log_deltas is not None:
-            stages = Stages(rows, np.append(1, self.draw_sizes))
+            stages = Stages(ordered(rows), np.append(1, self.draw_sizes))
             possible = np.isin(stages.groups, stages.sizes)
-            known: FloatArray = np.exp(stages.slopes(self.strengths[rows.entries], self.log_deltas)[0])
-            known[rows.ranking[~possible]] = 0.0
-            return known
-        chances: FloatArray = np.exp(bucket_log_prob(self.strengths[rows.entries], rows.places, offsets=rows.limits))
-        return chances
+            known: FloatArray = np.exp(stages.slopes(self.strengths[stages.observed.entries], self.log_deltas)[0])
+            known[stages.observed.ranking[~possible]] = 0.0
+        else:
+            known = np.exp(bucket_log_prob(scores, rows.places, offsets=rows.limits))
+        if self._model is not None and len(self.groups) > 1:
+            group = self._model.groups[rows.entries]
+            known[rows.ranking[group != group[rows.limits[rows.ranking]]]] = np.nan
+        return known
 
     def summary(self, confidence: float = 0.95) -> str:
         """Return a table of the items by descending strength, with standard errors and intervals."""
@@ -130,19 +174,20 @@ class FittedStrengths:
         values, errors, order = self.strengths, self.standard_errors, np.argsort(-self.strengths, kind="stable")
         labels = [str(self.names[i]) for i in order.tolist()]
         values, errors = values[order], errors[order]
-        if self.coefficients is not None and self.coefficient_covariance is not None:
-            labels += [f"(feature {k})" for k in range(self.coefficients.size)]
-            values = np.append(values, self.coefficients)
-            errors = np.append(errors, np.sqrt(np.diag(self.coefficient_covariance)))
-        if self.draw_sizes is not None and self.log_deltas is not None and self.log_delta_covariance is not None:
-            labels += [f"(log delta {size})" for size in self.draw_sizes]
-            values = np.append(values, self.log_deltas)
-            errors = np.append(errors, np.sqrt(np.diag(self.log_delta_covariance)))
+        sizes = [] if self.draw_sizes is None else self.draw_sizes.tolist()
+        for label, numbers, more, covariance in (
+            ("feature", range(1 << 30), self.coefficients, self.coefficient_covariance),
+            ("comparison feature", range(1 << 30), self.comparison_coefficients, self.comparison_covariance),
+            ("log delta", sizes, self.log_deltas, self.log_delta_covariance),
+        ):
+            if more is not None and covariance is not None:
+                labels += [f"({label} {number})" for number in numbers[: more.size]]
+                values, errors = np.append(values, more), np.append(errors, np.sqrt(np.diag(covariance)))
         reach = _quantile(confidence) * errors
         columns = zip(values, errors, values - reach, values + reach, strict=True)
-        numbers = [tuple(f"{number:.4f}" for number in row) for row in columns]
+        texts = [tuple(f"{number:.4f}" for number in row) for row in columns]
         head = ("item", "strength", "std. error", f"{100 * confidence:g}% from", "to")
-        return [head, *((label, *row) for label, row in zip(labels, numbers, strict=True))]
+        return [head, *((label, *row) for label, row in zip(labels, texts, strict=True))]
 
     def plot(self, confidence: float = 0.95) -> Figure:
         """Draw the strengths with their intervals, the strongest item on top.

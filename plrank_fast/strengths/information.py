@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from numpy.typing import NDArray
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.observed import Observed
-from plrank_fast.validation import FloatArray
+from plrank_fast.validation import FloatArray, IntArray
 
 STEP = 1e-3  # gradients of tied rankings are differenced over it
 LINKS_AT_ONCE = 1 << 22
@@ -34,46 +35,37 @@ def plain_rankings(observed: Observed) -> NDArray[np.bool_]:
     return np.bincount(ranking[1:][again], minlength=limits.size - 1) == 0
 
 
-def links_of_orders(observed: Observed, strengths: FloatArray) -> FloatArray:
-    """Compute minus the mixed second derivatives of the log-likelihood of rankings whose ties are in the last place.
+def links_of_orders(
+    observed: Observed, scores: FloatArray, plain: NDArray[np.bool_]
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Yield rankings whose ties are in the last place, their entries in rows, and what links these two by two.
 
-    Each stage chooses one of the items that remain, with chances p, and links each two of them by the product of their
-    chances. The diagonal of the result has no meaning. It takes sum_r L_r**2 steps, L_r the lengths of the rankings.
+    A link is minus the mixed second derivative of the log-probability. Each stage chooses one of the items that remain,
+    with chances p, and links each two of them by the product of their chances. The diagonal has no meaning.
     """
-    n_items, lengths = strengths.size, np.diff(observed.limits)
-    links = np.zeros(n_items**2)
-    for length in np.unique(lengths).tolist():
-        rows = np.flatnonzero(lengths == length)
-        at_once = max(LINKS_AT_ONCE // length**2, 1)
+    for rows, index in observed.blocks(LINKS_AT_ONCE, 2, plain):
+        own, places, length = scores[index], observed.places[index], index.shape[1]
+        remaining = np.logaddexp.accumulate(own[:, ::-1], axis=1)[:, ::-1]
+        stages = np.where(places < places[:, -1:], -2.0 * remaining, -np.inf)
         first = np.minimum.outer(np.arange(length), np.arange(length))
-        for part in (rows[i : i + at_once] for i in range(0, rows.size, at_once)):
-            index = observed.limits[part][:, np.newaxis] + np.arange(length)
-            entries, places = observed.entries[index], observed.places[index]
-            scores = strengths[entries]
-            remaining = np.logaddexp.accumulate(scores[:, ::-1], axis=1)[:, ::-1]
-            stages = np.where(places < places[:, -1:], -2.0 * remaining, -np.inf)
-            until = np.logaddexp.accumulate(stages, axis=1)[:, first]  # all stages in which both items remain
-            values = np.exp(scores[:, :, np.newaxis] + scores[:, np.newaxis] + until)
-            values *= observed.counts[part][:, np.newaxis, np.newaxis]
-            pairs = entries[:, :, np.newaxis] * n_items + entries[:, np.newaxis]
-            links += np.bincount(pairs.reshape(-1), values.reshape(-1), n_items**2)
-    return links.reshape(n_items, n_items)
+        until = np.logaddexp.accumulate(stages, axis=1)[:, first]  # all stages in which both items remain
+        yield rows, index, np.exp(own[:, :, np.newaxis] + own[:, np.newaxis] + until)
 
 
-def links_of_ties(observed: Observed, strengths: FloatArray, n_threads: int | None) -> FloatArray:
-    """Compute the same for any rankings, by a difference of two gradients for each place in the longest."""
-    entries, limits, ranking, n_items = observed.entries, observed.limits, observed.ranking, strengths.size
-    scores, place = strengths[entries], np.arange(entries.size) - limits[ranking]
-    links = np.zeros(n_items**2)
-    for moved in (place == k for k in range(int(place.max(initial=-1)) + 1)):
-        ends = (scores + STEP * moved, scores - STEP * moved)
-        up, down = (negative_log_likelihood(end, observed.places, limits, n_threads, 1)[1] for end in ends)
-        column = np.zeros(limits.size - 1, dtype=np.int64)
-        column[ranking[moved]] = entries[moved]
-        change = observed.counts[ranking] * (down - up) / (2.0 * STEP)
-        links += np.bincount(entries * n_items + column[ranking], change, n_items**2)
-    square = links.reshape(n_items, n_items)
-    return 0.5 * (square + square.T)
+def links_of_ties(
+    observed: Observed, scores: FloatArray, plain: NDArray[np.bool_], n_threads: int | None
+) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+    """Yield the same for the others, by a difference of two gradients for each place."""
+    for rows, index in observed.blocks(LINKS_AT_ONCE, 2, ~plain):
+        (count, length), own = index.shape, scores[index]
+        places, limits, columns = observed.places[index].reshape(-1), length * np.arange(count + 1), []
+        for k in range(length):
+            moved = STEP * (np.arange(length) == k)
+            ends = ((own + moved).reshape(-1), (own - moved).reshape(-1))
+            up, down = (negative_log_likelihood(end, places, limits, n_threads, 1)[1] for end in ends)
+            columns.append(((down - up) / (2.0 * STEP)).reshape(count, length))
+        links = np.stack(columns, axis=2)
+        yield rows, index, 0.5 * (links + links.transpose(0, 2, 1))
 
 
 def inverse_of_positive(matrix: FloatArray) -> FloatArray:

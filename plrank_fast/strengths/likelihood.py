@@ -2,69 +2,112 @@
 
 from __future__ import annotations
 
-import numpy as np
+import copy
+from collections.abc import Iterator
+from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
+from plrank_fast import validation
 from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.draws import Stages, sizes_of
 from plrank_fast.strengths.information import links_of_orders, links_of_ties, plain_rankings
 from plrank_fast.strengths.observed import REST, Observed, merged
 from plrank_fast.validation import FloatArray, IntArray
 
+AS_COUNTED: dict[str, FloatArray] = {  # what the results i won, j won and a draw count
+    "unknown": np.diag([1.0, 1.0, 0.0]),  # the probability of a draw is 1
+    "half": np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]),
+    "davidson": np.eye(3),
+}
+
 
 class Likelihood:
-    """Sum of log-probabilities of rankings, by strengths and then log deltas of the sizes of draws.
+    """Sum of log-probabilities of rankings, by strengths, coefficients, and log deltas of the sizes of draws.
 
-    Battles, which are rankings of two, are counted by pair and result; equal rankings of more items are merged.
+    Battles, which are rankings of two, are counted by pair, features and result; equal rankings of more items are
+    merged. ``kinds`` says for each ranking which count it is part of: three for each pair, and then the others.
     """
 
+    observed: Observed
     n_items: int
-    davidson: bool
+    ties: validation.Ties
     n_threads: int | None
+    kinds: IntArray
+    counts: FloatArray
     battles: Battles
     others: Observed
+    plain: NDArray[np.bool_]
     sizes: IntArray
+    n_features: int
     n_draws: int
     unit: float
-    stages: Stages | None
-    plain: Observed
-    tied: Observed
 
-    def __init__(self, observed: Observed, n_items: int, davidson: bool, n_threads: int | None) -> None:
-        self.n_items, self.davidson, self.n_threads = n_items, davidson, n_threads
+    def __init__(self, observed: Observed, n_items: int, ties: validation.Ties, n_threads: int | None) -> None:
+        self.observed, self.n_items, self.ties, self.n_threads = observed, n_items, ties, n_threads
+        self.n_features = observed.features.shape[1]
         two = np.diff(observed.limits) == 2
-        self.battles = Battles(observed if two.all() else observed.rows(two), n_items)
-        others = merged(observed.rows(~two))
-        self.sizes = np.ones(1, dtype=np.int64)
-        if davidson:
-            drawn = [2] if self.battles.results[:, 2].any() else []
-            self.sizes = np.union1d(sizes_of(others), np.array(drawn, dtype=np.int64))
+        self.kinds = np.full(two.size, -1)
+        self.battles, self.kinds[two] = battles_of(observed if two.all() else observed.rows(two), n_items)
+        table = self.battles.results
+        self.others, kinds = merged(observed.rows(~two))
+        self.kinds[~two] = np.where(kinds < 0, -1, kinds + table.size)
+        self.counts = np.append(table, self.others.counts)
+        self.sizes, self.plain = sizes_of(self.others), plain_rankings(self.others)
+        half = "ties='half' is for battles, got a tie in a longer ranking: pass ties='davidson' or 'unknown'"
+        validation.require(ties != "half" or self.sizes.size == 1, half)
+        if ties == "davidson":
+            self.sizes = np.union1d(self.sizes, np.array([2] if table[:, 2].any() else [], dtype=np.int64))
         else:
-            self.battles.results[:, 2] = 0.0  # of unknown order: the probability is 1
+            self.sizes = self.sizes[:1]
         self.n_draws = self.sizes.size - 1
-        self.unit = float(max(self.battles.results.max(initial=0.0), others.counts.max(initial=0.0))) or 1.0
-        self.battles.results /= self.unit
-        self.others = others._replace(counts=others.counts / self.unit)
-        self.stages = Stages(self.others, self.sizes) if self.n_draws else None
-        ordered = plain_rankings(self.others)
-        self.plain, self.tied = self.others.rows(ordered), self.others.rows(~ordered)
+        self.unit = float((table @ AS_COUNTED[ties]).max(initial=self.others.counts.max(initial=0.0))) or 1.0
+        self.battles, self.others = self._counted(self.counts)
+
+    def _counted(self, counts: FloatArray) -> tuple[Battles, Observed]:
+        """Return battles and other rankings with these counts, in units of the largest."""
+        counts, n = counts / self.unit, self.battles.results.size
+        results = counts[:n].reshape(-1, 3) @ AS_COUNTED[self.ties]
+        return self.battles._replace(results=results), self.others._replace(counts=counts[n:])
+
+    def with_counts(self, counts: FloatArray) -> Likelihood:
+        """Return the likelihood of the same kinds of rankings, seen as often as ``counts`` says."""
+        other = copy.copy(self)
+        other.battles, other.others = self._counted(counts)
+        return other
+
+    def least(self) -> float:
+        """Return the smallest count above 0, in units of the largest."""
+        counts = np.append(self.battles.results, self.others.counts)
+        return float(counts.min(initial=1.0, where=counts > 0.0))
+
+    def slopes(self, observed: Observed, parameters: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return log-probabilities of rankings, and their slopes by scores of entries and by log deltas.
+
+        Entries must be in the order of their places if there are draws.
+        """
+        n, k = self.n_items, self.n_features
+        scores, log_deltas = parameters[:n][observed.entries], parameters[n + k :]
+        if k:
+            scores = scores + observed.features @ parameters[n : n + k]
+        if self.n_draws:
+            return Stages(observed, self.sizes).slopes(scores, log_deltas)
+        values, slopes = negative_log_likelihood(scores, observed.places, observed.limits, self.n_threads, 1)
+        return -values, -slopes, np.zeros((values.size, 0))
 
     def value_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of log-probabilities, and its gradient."""
-        n, others = self.n_items, self.others
-        strengths, log_deltas = parameters[:n], parameters[n:]
+        n, k, others = self.n_items, self.n_features, self.others
         two = self.sizes[1:] == 2
-        value, gradient, of_draws = self.battles.value_and_gradient(strengths, log_deltas[two])
+        value, gradient, of_draws = self.battles.value_and_gradient(parameters[: n + k], parameters[n + k :][two])
         deltas = two * of_draws
         if others.counts.size:
-            scores, weights = strengths[others.entries], others.counts[others.ranking]
-            if self.stages is None:
-                values, slopes = negative_log_likelihood(scores, others.places, others.limits, self.n_threads, 1)
-                values, slopes = -values, -slopes
-            else:
-                values, slopes, of_sizes = self.stages.slopes(scores, log_deltas)
-                deltas = deltas + others.counts @ of_sizes
+            values, slopes, of_sizes = self.slopes(others, parameters)
+            slopes = slopes * np.repeat(others.counts, np.diff(others.limits))
+            deltas = deltas + others.counts @ of_sizes
             value += float(others.counts @ values)
-            gradient = gradient + np.bincount(others.entries, weights * slopes, n)
+            gradient = gradient + np.append(np.bincount(others.entries, slopes, n), slopes @ others.features)
         return value, np.append(gradient, deltas)
 
     def information(self, parameters: FloatArray) -> FloatArray:
@@ -74,68 +117,70 @@ class Likelihood:
         strengths sums to 0, and its diagonal follows from the rest, which keeps the digits of weak links between strong
         groups.
         """
-        n, strengths, log_deltas = self.n_items, parameters[: self.n_items], parameters[self.n_items :]
+        n, k = self.n_items, self.n_features
         result = np.zeros((parameters.size, parameters.size))
-        two = np.flatnonzero(self.sizes[1:] == 2)
-        links, cross, corner = self.battles.information(strengths, log_deltas[two])
-        result[:n, n + two], result[n + two, n + two] = cross[:, np.newaxis], corner
-        if self.stages is not None:
-            entries = self.others.entries
-            for rows, index, pairs, between, sizes in self.stages.information(strengths[entries], log_deltas):
-                items, weights = entries[index], self.others.counts[rows]
-                at = (items[:, :, np.newaxis] * n + items[:, np.newaxis]).reshape(-1)
-                links -= np.bincount(at, (pairs * weights[:, None, None]).reshape(-1), n * n).reshape(n, n)
-                for k in range(self.n_draws):
-                    of_items = (between[:, :, k] * weights[:, None]).reshape(-1)
-                    result[:n, n + k] += np.bincount(items.reshape(-1), of_items, n)
-                result[n:, n:] += np.tensordot(weights, sizes, 1)
-        elif self.others.counts.size:
-            links += links_of_orders(self.plain, strengths) + links_of_ties(self.tied, strengths, self.n_threads)
+        two = n + k + np.flatnonzero(self.sizes[1:] == 2)
+        more = np.append(np.arange(n, n + k), two)
+        links, cross, corner = self.battles.information(parameters[: n + k], parameters[two])
+        result[:n, more], result[np.ix_(more, more)] = cross, corner
+        for rows, index, pairs, *of_draws in self._links(parameters):
+            items, weights = self.others.entries[index], self.others.counts[rows]
+            pairs *= weights[:, np.newaxis, np.newaxis]
+            at = (items[:, :, np.newaxis] * n + items[:, np.newaxis]).reshape(-1)
+            links += np.bincount(at, pairs.reshape(-1), n * n).reshape(n, n)
+            if not k and not of_draws:
+                continue
+            x = self.others.features[index]
+            pairs[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
+            of_entries = pairs.sum(axis=2)[:, :, np.newaxis] * x - pairs @ x
+            result[n : n + k, n : n + k] += np.tensordot(x, of_entries, ((0, 1), (0, 1)))
+            if of_draws:
+                between = of_draws[0] * weights[:, np.newaxis, np.newaxis]
+                result[n + k :, n + k :] += np.tensordot(weights, of_draws[1], 1)
+                result[n : n + k, n + k :] += np.tensordot(x, between, ((0, 1), (0, 1)))
+                of_entries = np.concatenate([of_entries, between], axis=2)
+            for column in range(of_entries.shape[2]):
+                result[:n, n + column] += np.bincount(items.reshape(-1), of_entries[:, :, column].reshape(-1), n)
         np.fill_diagonal(links, 0.0)
         result[:n, :n] = -links
         result[np.arange(n), np.arange(n)] = links.sum(axis=1)
         result[n:, :n] = result[:n, n:].T
+        result[n + k :, n : n + k] = result[n : n + k, n + k :].T
         return result
 
+    def _links(self, parameters: FloatArray) -> Iterator[tuple[Any, ...]]:
+        """Yield the links of entries, and with draws the information about these and log deltas."""
+        n, k, others = self.n_items, self.n_features, self.others
+        scores = parameters[:n][others.entries] + others.features @ parameters[n : n + k]
+        if self.n_draws:
+            yield from Stages(others, self.sizes).information(scores, parameters[n + k :])
+        elif others.counts.size:
+            yield from links_of_orders(others, scores, self.plain)
+            yield from links_of_ties(others, scores, self.plain, self.n_threads)
 
-class Battles:
-    """Pairs of items i < j, and how often each of three results was seen: i won, j won, a draw."""
+
+class Battles(NamedTuple):
+    """Pairs of items i < j, features of i less those of j, and counts of three results: i won, j won, a draw."""
 
     n_items: int
-    results: FloatArray
     i: IntArray
     j: IntArray
+    features: FloatArray
+    results: FloatArray
 
-    def __init__(self, observed: Observed, n_items: int) -> None:
-        self.n_items = n_items
-        one, other = observed.entries[::2], observed.entries[1::2]
-        here, there = observed.places[::2], observed.places[1::2]
-        won = np.where(one < other, here < there, there < here)
-        result = np.where(here == there, 2, 1 - won)
-        counts = np.where((here == REST) & (there == REST), 0.0, observed.counts)
-        pair = np.minimum(one, other) * n_items + np.maximum(one, other)
-        if 3 * n_items**2 <= 8 * pair.size + (1 << 20):
-            table = np.bincount(3 * pair + result, counts, 3 * n_items**2).reshape(-1, 3)
-            pairs = np.flatnonzero(table.any(axis=1))
-            table = table[pairs]
-        else:
-            pairs, cell = np.unique(pair, return_inverse=True)
-            table = np.bincount(3 * cell + result, counts, 3 * pairs.size).reshape(-1, 3)
-        self.results = np.asarray(table, dtype=np.float64)
-        self.i, self.j = pairs // n_items, pairs % n_items
-
-    def chances(self, strengths: FloatArray, log_delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def chances(self, parameters: FloatArray, log_delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the log weights of the results, the log of their sum, and the chances."""
-        half = 0.5 * (strengths[self.i] - strengths[self.j])
+        n = self.n_items
+        half = 0.5 * (parameters[self.i] - parameters[self.j] + self.features @ parameters[n:])
         logs = np.stack([half, -half, np.full(half.size, log_delta[0])] if log_delta.size else [half, -half])
         top = logs.max(axis=0)
         chances = np.exp(logs - top)
         total = chances.sum(axis=0)
         return logs, top + np.log(total), chances / total
 
-    def value_and_gradient(self, strengths: FloatArray, log_delta: FloatArray) -> tuple[float, FloatArray, float]:
-        """Return the value, and its slopes by the strengths and by the log delta of draws."""
-        logs, log_z, chances = self.chances(strengths, log_delta)
+    def value_and_gradient(self, parameters: FloatArray, log_delta: FloatArray) -> tuple[float, FloatArray, float]:
+        """Return the value, and its slopes by strengths and coefficients, and by the log delta of draws."""
+        logs, log_z, chances = self.chances(parameters, log_delta)
         seen = self.results.T[: len(logs)]
         won, lost, drawn = self.results.T
         above, below = chances[:2]
@@ -144,24 +189,53 @@ class Battles:
         if log_delta.size:
             slope += 0.5 * ((won - lost) * chances[2] - drawn * (above - below))
             of_draws = float((drawn * (above + below) - (won + lost) * chances[2]).sum())
-        gradient = self._of_items(slope)
+        gradient = np.append(self._of_items(slope), slope @ self.features)
         return float((seen * (logs - log_z)).sum()), gradient, of_draws
 
-    def information(self, strengths: FloatArray, log_delta: FloatArray) -> tuple[FloatArray, FloatArray, float]:
-        """Return the links of items, the information about each and the log delta, and about the log delta alone.
+    def information(self, parameters: FloatArray, log_delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return the links of items, the information about each and coefficients or log delta, and about these alone.
 
         With margin q = p_win - p_loss, the information about the difference is (p_win + p_loss - q^2) / 4.
         """
-        n, (_, _, chances) = self.n_items, self.chances(strengths, log_delta)
+        n, (_, _, chances) = self.n_items, self.chances(parameters, log_delta)
         total = self.results[:, : len(chances)].sum(axis=1)
         drawn = chances[2] if log_delta.size else np.zeros(total.size)
-        margin = chances[0] - chances[1]
-        decided = chances[0] * chances[1] + 0.25 * drawn * (chances[0] + chances[1])
-        links = np.bincount(self.i * n + self.j, total * decided, n * n).astype(float, copy=False).reshape(n, n)
-        cross = -0.5 * total * margin * drawn
-        return links + links.T, self._of_items(cross), float((total * drawn * (chances[0] + chances[1])).sum())
+        margin, of_draws = chances[0] - chances[1], total * drawn * (chances[0] + chances[1])
+        decided = total * (chances[0] * chances[1] + 0.25 * drawn * (chances[0] + chances[1]))
+        links = np.bincount(self.i * n + self.j, decided, n * n).astype(float, copy=False).reshape(n, n)
+        x, k = self.features, self.features.shape[1]
+        columns = np.empty((k + log_delta.size, total.size))
+        columns[:k], columns[k:] = decided * x.T, -0.5 * total * margin * drawn
+        cross = np.array([self._of_items(column) for column in columns]).reshape(-1, n).T
+        corner = np.full((len(columns), len(columns)), of_draws.sum())
+        corner[:, :k] = columns @ x
+        corner[:k] = corner[:, :k].T
+        return links + links.T, cross, corner
 
     def _of_items(self, slopes: FloatArray) -> FloatArray:
         """Add slopes by differences up to slopes by strengths."""
         up, down = (np.bincount(items, slopes, self.n_items) for items in (self.i, self.j))
         return np.asarray(up - down, dtype=np.float64)
+
+
+def battles_of(observed: Observed, n_items: int) -> tuple[Battles, IntArray]:
+    """Count battles by pair, features and result, and return which count each of them is part of."""
+    one, other = observed.entries[::2], observed.entries[1::2]
+    here, there = observed.places[::2], observed.places[1::2]
+    result = np.where(here == there, 2, np.where(one < other, there < here, here < there))
+    i, j = np.minimum(one, other), np.maximum(one, other)
+    x = (observed.features[::2] - observed.features[1::2]) * np.sign(other - one)[:, np.newaxis]
+    key = i * n_items + j
+    for column in x.T:
+        codes = np.unique(column, return_inverse=True)[1]
+        key = np.unique(key * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
+    if not x.shape[1] and n_items**2 <= 8 * key.size + (1 << 20):
+        cell = (np.cumsum(np.bincount(key, minlength=n_items**2) > 0) - 1)[key]
+    else:
+        cell = np.unique(key, return_inverse=True)[1]
+    first = np.empty(int(cell.max(initial=-1)) + 1, dtype=np.int64)
+    first[cell] = np.arange(cell.size)
+    rests = (here == REST) & (there == REST)
+    table = np.bincount(3 * cell + result, np.where(rests, 0.0, observed.counts), 3 * first.size).reshape(-1, 3)
+    battles = Battles(n_items, i[first], j[first], x[first], table.astype(float))
+    return battles, np.where(rests, -1, 3 * cell + result)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import bisect
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from numbers import Integral, Number
@@ -21,12 +21,13 @@ RESULTS = ("model_a", "model_b", "tie", "tie (bothbad)", "both_bad", "draw")  # 
 
 
 class Observed(NamedTuple):
-    """Rankings one after another: the items of each, their places, where each starts, and how often it was seen."""
+    """Rankings one after another: items, places, where each starts, how often it was seen, and features of entries."""
 
     entries: IntArray
     places: IntArray
     limits: IntArray
     counts: FloatArray
+    features: FloatArray
 
     @property
     def ranking(self) -> IntArray:
@@ -36,7 +37,29 @@ class Observed(NamedTuple):
     def rows(self, wanted: NDArray[np.bool_]) -> Observed:
         """Return the rankings for which ``wanted`` holds."""
         kept, lengths = wanted[self.ranking], np.diff(self.limits)[wanted]
-        return Observed(self.entries[kept], self.places[kept], np.append(0, np.cumsum(lengths)), self.counts[wanted])
+        limits = np.append(0, np.cumsum(lengths))
+        return Observed(self.entries[kept], self.places[kept], limits, self.counts[wanted], self.features[kept])
+
+    def of_entries(self, order: IntArray, limits: IntArray, counts: FloatArray) -> Observed:
+        """Return rankings of these entries."""
+        return Observed(self.entries[order], self.places[order], limits, counts, self.features[order])
+
+    def blocks(self, most: int, power: int, wanted: Any = True) -> Iterator[tuple[IntArray, IntArray]]:
+        """Yield wanted rankings of one length, and their entries in rows; they have length**power up to ``most``."""
+        lengths = np.where(wanted, np.diff(self.limits), 0)
+        for length in np.unique(lengths[lengths > 0]).tolist():
+            rows = np.flatnonzero(lengths == length)
+            at_once = max(most // length**power, 1)
+            for part in (rows[i : i + at_once] for i in range(0, rows.size, at_once)):
+                yield part, self.limits[part][:, np.newaxis] + np.arange(length)
+
+    def split(self, groups: IntArray) -> Observed:
+        """Return what each ranking says about the items of each group."""
+        ranking, of_entry = self.ranking, groups[self.entries]
+        order = np.lexsort((of_entry, ranking))
+        new = np.append(True, (np.diff(ranking[order]) != 0) | (np.diff(of_entry[order]) != 0))[: order.size]
+        limits = np.append(np.flatnonzero(new), order.size)
+        return self.of_entries(order, limits, self.counts[ranking[order[limits[:-1]]]])
 
 
 def read(
@@ -47,6 +70,7 @@ def read(
     weights: ArrayLike | None = None,
     names: Iterable[Hashable] | None = None,
     unranked: validation.Unranked = "absent",
+    features: ArrayLike | None = None,
 ) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
     listed = None if names is None else _known(names)
@@ -69,7 +93,13 @@ def read(
     counts = np.ones(limits.size - 1)
     if weights is not None:
         counts = validation.weights_of(weights, "weights", limits.size - 1, "rankings")
-    observed = Observed(entries, places, limits, counts)
+    columns = np.zeros((entries.size, 0))
+    if features is not None:
+        unordered = isinstance(rankings, Sequence) and any(isinstance(i, (set, frozenset)) for r in rankings for i in r)
+        no_order = "comparison_features must belong to items in order, got rankings with sets: pass buckets"
+        validation.require(not unordered, no_order)
+        columns = columns_of(features, "comparison_features", entries.size, "items in rankings")
+    observed = Observed(entries, places, limits, counts, columns)
     again = np.zeros(entries.size, dtype=bool)
     if (np.diff(limits) == 2).all():  # battles, of which there may be millions
         again[1::2] = entries[::2] == entries[1::2]
@@ -82,33 +112,37 @@ def read(
         remedy = f"leave out battles of an item with itself, and their weights; {BATTLES}"
         validation.require(False, f"items of rankings must {problem}: {remedy}")
     if validation.choice(unranked, "unranked", validation.Unranked) == "last":
+        validation.goes_with(features, "comparison_features", False, "unranked='absent'")
         observed = _with_the_rest(observed, len(known))
     return known, observed
 
 
-def merged(observed: Observed) -> Observed:
-    """Return each ranking once, with the sum of its counts; the places of its items count from 0."""
-    ranking = observed.ranking
-    order = np.lexsort((observed.entries, observed.places, ranking))
-    entries, places = observed.entries[order], observed.places[order]
-    later = np.append(0, (np.diff(places) != 0) & (np.diff(ranking) == 0))
-    code = 4 * entries + 2 * (places == REST) + later
-    lengths, parts = np.diff(observed.limits), []
-    for length in np.unique(lengths[(lengths > 1) & (observed.counts > 0)]).tolist():
-        rows = np.flatnonzero((lengths == length) & (observed.counts > 0))
-        columns = code[observed.limits[rows][:, np.newaxis] + np.arange(length)]
+def ordered(observed: Observed) -> Observed:
+    """Return the entries of each ranking by place."""
+    order = np.lexsort((observed.entries, observed.places, observed.ranking))
+    return observed.of_entries(order, observed.limits, observed.counts)
+
+
+def merged(observed: Observed) -> tuple[Observed, IntArray]:
+    """Return each ranking of several items once, with the sum of its counts, and which one each ranking is, or -1."""
+    observed, ranking = ordered(observed), observed.ranking
+    places, lengths = observed.places, np.diff(observed.limits)
+    later = np.append(0, (np.diff(places) != 0) & (np.diff(ranking) == 0))[: places.size]
+    keys = [4 * observed.entries + 2 * (places == REST) + later]
+    keys += [np.unique(column, return_inverse=True)[1] for column in observed.features.T]
+    kind, parts = np.full(lengths.size, -1), [np.zeros(0, dtype=np.int64)]
+    limits = [0]
+    for length in np.unique(lengths[lengths > 1]).tolist():
+        rows = np.flatnonzero(lengths == length)
+        index = observed.limits[rows][:, np.newaxis] + np.arange(length)
+        columns = np.concatenate([key[index] for key in keys], axis=1)
         order = np.lexsort(columns.T[::-1])
-        columns, weights = columns[order], observed.counts[rows[order]]
-        first = np.flatnonzero(np.append(True, (np.diff(columns, axis=0) != 0).any(axis=1)))
-        parts.append((columns[first], np.add.reduceat(weights, first)))
-    none = np.zeros(0, dtype=np.int64)
-    codes = np.concatenate([none, *(part.reshape(-1) for part, _ in parts)])
-    sizes = np.concatenate([none, *(np.full(len(part), part.shape[1]) for part, _ in parts)])
-    counts: FloatArray = np.concatenate([np.zeros(0), *(count for _, count in parts)])
-    limits = np.append(0, np.cumsum(sizes))
-    steps = np.cumsum(codes % 2)
-    places = steps - np.repeat(steps[limits[:-1]], sizes) if codes.size else steps
-    return Observed(codes // 4, np.where(codes % 4 > 1, REST, places), limits, counts)
+        first = np.append(True, (np.diff(columns[order], axis=0) != 0).any(axis=1))
+        kind[rows[order]] = len(limits) - 2 + np.cumsum(first)
+        parts.append(index[order[first]].reshape(-1))
+        limits += [length] * int(np.count_nonzero(first))
+    counts = np.bincount(kind[kind >= 0], observed.counts[kind >= 0], len(limits) - 1).astype(float)
+    return observed.of_entries(np.concatenate(parts), np.cumsum(limits), counts), kind
 
 
 def number_of(item: Any, names: Sequence[Any], argument: str) -> int:
@@ -237,4 +271,15 @@ def _with_the_rest(observed: Observed, n_items: int) -> Observed:
     places = np.full((n_rankings, n_items), REST)
     places[observed.ranking, observed.entries] = observed.places
     entries = np.tile(np.arange(n_items), n_rankings)
-    return Observed(entries, places.reshape(-1), n_items * np.arange(n_rankings + 1), observed.counts)
+    none = np.zeros((entries.size, 0))
+    return Observed(entries, places.reshape(-1), n_items * np.arange(n_rankings + 1), observed.counts, none)
+
+
+def columns_of(features: ArrayLike, name: str, rows: int, of: str) -> FloatArray:
+    """Return features as columns."""
+    given = validation.real_array(features, name, ndim=(1, 2))
+    columns = given if given.ndim == 2 else given[:, np.newaxis]
+    validation.require(
+        len(columns) == rows, f"{name} must have one row for each of the {rows} {of}, got shape {given.shape}"
+    )
+    return validation.within_limits(columns, name).astype(float)

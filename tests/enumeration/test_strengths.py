@@ -2,6 +2,7 @@
 
 import itertools
 import sys
+import warnings
 
 import mpmath
 import numpy as np
@@ -95,8 +96,10 @@ def test_steps_that_go_too_far(monkeypatch):
     slopes = plr.bucket_log_prob_vjp(strengths[items], data[1], np.ones(2001), offsets=offsets)
     gradient = np.bincount(items, slopes) - ridge * strengths
     assert gradient @ covariance @ gradient < 1e-8
-    monkeypatch.setattr("plrank_fast.strengths.fit.MOST_STEPS", 3)
-    with pytest.raises(ValueError, match="the rankings determine the strengths too weakly: pass a larger ridge"):
+    monkeypatch.setattr("plrank_fast.strengths.model.MOST_STEPS", 3)
+    with pytest.raises(
+        ValueError, match="the rankings determine the strengths too weakly, or at infinity only: pass a larger ridge"
+    ):
         plr.fit_strengths(*data, ridge=ridge)
 
 
@@ -107,15 +110,22 @@ def test_disconnected_items():
     Mutant: ties count as comparisons.
     """
     cases = {
-        "item 1 never comes before": ([0, 1, 0, 1], [0, 1, 0, 1], [0, 2, 4]),
-        "item 1 never comes after": ([0, 1, 0, 1], [1, 0, 1, 0], [0, 2, 4]),
-        "item 2 never comes after": ([0, 1, 0, 1, 2, 3, 2, 3], [0, 1, 1, 0, 0, 1, 1, 0], [0, 2, 4, 6, 8]),
-        "item 1 never comes after item 0": ([0, 1, 1, 0], [0, 0, 3, 3], [0, 2, 4]),
+        "item 0 never comes after any other; item 1 never comes before": ([0, 1, 0, 1], [0, 1, 0, 1], [0, 2, 4]),
+        "item 1 never comes after any other; item 0 never comes before": ([0, 1, 0, 1], [1, 0, 1, 0], [0, 2, 4]),
+        "items 2, 3 are never compared with any other; items 0, 1 are": (
+            [0, 1, 0, 1, 2, 3, 2, 3],
+            [0, 1, 1, 0, 0, 1, 1, 0],
+            [0, 2, 4, 6, 8],
+        ),
+        "item 1 is never compared with any other; item 0 is never": ([0, 1, 1, 0], [0, 0, 3, 3], [0, 2, 4]),
     }
     for problem, data in cases.items():
         with pytest.raises(ValueError, match=f"rankings must connect all items, but {problem}.* pass a ridge"):
             plr.fit_strengths(*data)
         assert np.isfinite(plr.fit_strengths(*data, ridge=0.1).standard_errors).all()
+    many = [[i, i + 1] for i in range(6)]
+    with pytest.raises(ValueError, match=r"item 0 never comes after any other; .* and so on for 4 more groups: pass a"):
+        plr.fit_strengths(many)
     linked = ([0, 1, 1, 2, 2, 0], [0, 1, 0, 1, 0, 1], [0, 2, 4, 6])  # each item beats one and loses to the other
     np.testing.assert_allclose(plr.fit_strengths(*linked).strengths, 0.0, atol=1e-12)
 
@@ -147,7 +157,7 @@ def test_bad_arguments_are_named(data, message):
         ({"names": ["a", "b", "c", "c"]}, "names must be distinct"),
         ({"names": list("abcd")}, "item 'd' is in no ranking with others: leave it out of names"),
         ({"weights": [1, 2]}, "weights must have one entry for each of the 3 rankings"),
-        ({"weights": [1, 1, 0]}, "must connect all items, but item 'b' never comes before"),
+        ({"weights": [1, 1, 0]}, "item 'b' comes after some of them, and before others, and never the"),
         ({"names": np.array(1.0)}, r"names must be 1-dimensional, got shape \(\)"),
         *(
             ({"reference": item}, "reference must be an item, got")
@@ -155,12 +165,32 @@ def test_bad_arguments_are_named(data, message):
         ),
         ({"prior": [0, 1, 2]}, "prior only goes with a ridge above 0"),
         ({"features": [[1.0], [2.0]]}, r"features must have one row for each of the 3 items, got shape \(2, 1\)"),
-        ({"features": [1.0, 1.0, 1.0]}, "determine the coefficients of these features too weakly: pass fewer"),
+        (
+            {"comparison_features": [1.0]},
+            "comparison_features must have one row for each of the 6 items in rankings, got",
+        ),
+        (
+            {"comparison_features": [2.0] * 6},
+            "determine comparison feature 0 too weakly, or at infinity only: pass fewer",
+        ),
+        (
+            {"comparison_features": [1.0] * 6, "unranked": "last"},
+            "comparison_features only goes with unranked='absent'",
+        ),
+        ({"features": [1.0, 1.0, 1.0]}, "determine feature 0 too weakly, or at infinity only: pass fewer"),
     ],
 )
 def test_bad_options_are_named(options, message):
     with pytest.raises(ValueError, match=message):
         plr.fit_strengths([["a", "b"], ["b", "c"], ["c", "a"]], **options)
+
+
+def test_where_features_and_halves_have_no_meaning():
+    """Mutants: features by the order in which Python happens to store a set; a tie of three as nothing."""
+    with pytest.raises(ValueError, match="comparison_features must belong to items in order, got rankings with sets"):
+        plr.fit_strengths([[{"a", "b"}, "c"]], comparison_features=[1.0, 2.0, 3.0])
+    with pytest.raises(ValueError, match="ties='half' is for battles, got a tie in a longer ranking"):
+        plr.fit_strengths([[{"a", "b"}, "c"]], ties="half")
 
 
 @pytest.mark.parametrize(
@@ -354,7 +384,7 @@ def test_weak_links_between_groups():
     fit = plr.fit_strengths([*one, [2, 3], [3, 2]], weights=[5e4, 3e4, 3e4, 5e4], ridge=1e-3)
     along = np.array([0.5, 0.5, -0.5, -0.5])
     assert along @ fit.covariance @ along == pytest.approx(1e3, rel=1e-6)
-    with pytest.raises(ValueError, match="too weakly: pass a larger ridge"):
+    with pytest.raises(ValueError, match="too weakly, or at infinity only: pass a larger ridge"):
         plr.fit_strengths([*one, [2, 3], [3, 2]], ridge=1e-300)
 
 
@@ -494,6 +524,55 @@ def test_draws_with_a_probability_of_their_own(longest, unranked):
     assert "(log delta 2)" in fit.summary()
 
 
+@pytest.mark.parametrize("ties", ["unknown", "half", "davidson"])
+@pytest.mark.parametrize("longest", [2, 4])
+def test_features_of_comparisons(longest, ties):
+    """Gradient and information of strengths, coefficients and log deltas by enumeration, in battles and in rankings.
+
+    Mutants: features of the loser less those of the winner; features of merged rankings in another order; cross terms
+    left out; coefficients in the unit of the fit; battles merged whose features differ; half a win for one item only.
+    """
+    rng, n = np.random.default_rng(5), 4
+    sizes = np.append(rng.integers(2, longest + 1, 60), [2, 2])
+    items = np.concatenate([rng.permutation(n)[:size] for size in sizes])
+    tied = ties == "davidson" or longest == 2
+    places = np.concatenate([rng.integers(0, 2, size) if tied else rng.permutation(size) for size in sizes])
+    ends, counts = np.append(0, np.cumsum(sizes)), rng.integers(1, 4, sizes.size)
+    rows = np.column_stack([np.tile([0.0, 1000.0], items.size)[: items.size], rng.integers(0, 2, items.size)])
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*are ties of all their items")
+        fit = plr.fit_strengths(items, places, ends, weights=counts, comparison_features=rows, ties=ties)
+    drawn = [] if fit.draw_sizes is None else fit.draw_sizes.tolist()
+
+    def value(parameters):
+        scores = parameters[:n][items] + rows / [1000.0, 1.0] @ parameters[n : n + 2]
+        deltas, total = {1: 0.0, **dict(zip(drawn, parameters[n + 2 :], strict=True))}, 0.0
+        for a, b, count in zip(ends, ends[1:], counts, strict=False):
+            stages = [{*np.flatnonzero(places[a:b] == place).tolist()} for place in np.unique(places[a:b])]
+            if ties == "davidson":
+                total += count * davidson_luce(scores[a:b], deltas, stages, ())
+            elif ties == "half" or len(stages) == b - a:
+                orders = [np.argsort(places[a:b])] if len(stages) > 1 else [[0, 1], [1, 0]]
+                total += count * np.mean(plr.ranking_log_prob(scores[a:b], np.array(orders)))
+        return total
+
+    at = np.concatenate([fit.strengths, fit.comparison_coefficients * [1000.0, 1.0], fit.log_deltas if drawn else []])
+    steps = 1e-3 * np.eye(at.size)
+    assert np.abs([(value(at + s) - value(at - s)) / 2e-3 for s in steps]).max() < 2e-4
+    grid = [
+        [[value(at + i * a + j * b) for i, j in itertools.product((1, -1), repeat=2)] for a in steps] for b in steps
+    ]
+    information = -np.array(grid) @ [1.0, -1.0, -1.0, 1.0] / 4e-6
+    information[:n, :n] += 1.0
+    centre = np.eye(at.size)
+    centre[:n, :n] -= 1.0 / n
+    expected = centre @ np.linalg.inv(information) @ centre
+    np.testing.assert_allclose(fit.covariance, expected[:n, :n], atol=1e-4)
+    units = np.outer([1000.0, 1.0], [1000.0, 1.0])
+    np.testing.assert_allclose(fit.comparison_covariance * units, expected[n : n + 2, n : n + 2], atol=1e-4)
+    assert "(comparison feature 1)" in fit.summary()
+
+
 def test_deltas_at_any_distance():
     """60 digits at scores of 1e3 and 1e4. Mutant: weights in place of their logarithms."""
     from plrank_fast.strengths.draws import expectations
@@ -518,7 +597,7 @@ def test_deltas_at_any_distance():
         ([["a", "b"], [{"a", "b"}]], "no cycle of items has more wins than draws: pass a ridge"),
         ([[{"a", "b"}], [{"c", "b"}]], "all battles are draws: drop the draws"),
         ([["a", "b"], ["b", "c"], [{"c", "d"}], [{"d", "a"}]], "no cycle of items has more wins than draws"),
-        ([["a", "b"], ["b", "c"]], "item 'a' never comes after item 'b'|never comes before"),
+        ([["a", "b"], ["b", "c"]], "item 'a' never comes after any other; item 'b' comes after some"),
     ],
 )
 def test_what_draws_do_not_decide(battles, problem):
@@ -528,6 +607,97 @@ def test_what_draws_do_not_decide(battles, problem):
     decided = plr.fit_strengths([["a", "b"], ["b", "c"], [{"a", "c"}]], ties="davidson")  # two wins, one draw
     assert np.isfinite(decided.standard_errors).all()
     assert np.abs(decided.strengths).max() < 5.0
+
+
+def rows_of_a_cone(rankings, n, ties, features):
+    """Rows that say how far each choice is above another one: along a direction with none below 0 the likelihood does
+    not fall."""
+    sizes = sorted({1} | {len(s) for ranking in rankings for s in ranking}) if ties == "davidson" else [1]
+
+    def score(chosen):
+        row = np.zeros(n + len(sizes))
+        row[[*chosen]] = 1.0 / len(chosen)
+        row[n + sizes.index(len(chosen))] = 1.0
+        return row
+
+    rows = [np.zeros(n + len(sizes))]
+    for ranking in rankings:
+        left = {*itertools.chain(*ranking)}
+        for chosen in ranking:
+            if ties == "davidson":
+                rivals = itertools.chain(*(itertools.combinations(left, size) for size in sizes))
+                rows += [score(chosen) - score(rival) for rival in rivals if {*rival} != chosen]
+            left = left - chosen
+            if ties == "unknown":
+                rows += [score([i]) - score([j]) for i in chosen for j in left]
+    rows = np.delete(np.array(rows), n, axis=1)
+    return rows if features is None else np.hstack([rows[:, :n] @ features, rows[:, n:]])
+
+
+@pytest.mark.filterwarnings("ignore:.* are ties of all their items")
+@pytest.mark.parametrize("described", [False, True])
+@pytest.mark.parametrize("ties", ["unknown", "davidson"])
+def test_fits_are_finite_where_a_linear_programme_says_so(ties, described):
+    """Battles and rankings with draws and features, of which half have no maximum.
+
+    Mutants: a draw as an order one way; a set that comes before all later ones but the next; variances of any size (a
+    fit of 10^8); components of items without the nodes between sets.
+    """
+    optimize = pytest.importorskip("scipy.optimize")
+    agreed = {False: 0, True: 0}
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        n = int(rng.integers(2, 5))
+        longest, rankings = (2, n)[seed % 2], []
+        for _ in range(rng.integers(1, 9)):
+            items = rng.permutation(n)[: rng.integers(2, longest + 1)]
+            places = rng.integers(0, 3, items.size) if rng.random() < 0.5 else np.arange(items.size)
+            rankings.append([{*items[places == k].tolist()} for k in np.unique(places)])
+        features = rng.integers(0, 3, (n, int(rng.integers(1, 3)))) * 1.0 if described else None
+        rows = rows_of_a_cone(rankings, n, ties, None if features is None else features - features.mean(axis=0))
+        finite = np.linalg.matrix_rank(rows) == rows.shape[1] - (not described)
+        if finite:
+            limits = [(-1.0, 1.0)] * rows.shape[1]
+            programme = optimize.linprog(-rows.sum(axis=0), -rows, np.zeros(len(rows)), bounds=limits)
+            finite = -programme.fun < 1e-7
+        try:
+            weights = 10.0 ** rng.uniform(0, (0, 6)[seed % 3 == 0], len(rankings))
+            fit = plr.fit_strengths(rankings, names=range(n), ties=ties, features=features, weights=weights)
+        except ValueError:
+            assert not finite, (seed, rankings)
+        else:
+            assert finite, (seed, rankings)
+            assert np.abs(fit.strengths).max() < 1e4
+        agreed[bool(finite)] += 1
+    assert min(agreed.values()) > 20
+
+
+def test_groups_of_items_without_a_finite_difference():
+    """Each group as if it were alone, and who is above whom, by names.
+
+    Mutants: groups in the order of their names; ``above`` transposed; covariances across as numbers; one mean for all;
+    a ranking that crosses groups dropped.
+    """
+    one = [["d", "e"], ["e", "d"], ["d", "e"]]
+    two = [["a", "b"], ["b", "a"], ["b", "c"], ["c", "a", "b"]]
+    across = [["d", "a"], ["e", "c", "b"], ["x", "y"]]
+    fit = plr.fit_strengths(one + two + across, undecided="groups")
+    assert sorted(map(sorted, fit.groups)) == [["a", "b", "c"], ["d", "e"], ["x"], ["y"]]
+    places = {"".join(group): number for number, group in enumerate(fit.groups)}
+    pairs = {(a, b) for a in places for b in places if fit.above[places[a], places[b]]}
+    assert pairs == {("de", "abc"), ("x", "y")}
+    assert places["de"] < places["abc"]
+    for alone, items in ((plr.fit_strengths(one), [3, 4]), (plr.fit_strengths([*two, ["c", "b"]]), [0, 1, 2])):
+        np.testing.assert_allclose(fit.strengths[items], alone.strengths, atol=1e-12)
+        np.testing.assert_allclose(fit.covariance[np.ix_(items, items)], alone.covariance, rtol=1e-9)
+    assert np.isnan(fit.covariance[0, 3])
+    np.testing.assert_allclose(fit.predict([["a", "b"], ["a", "d"]])[1], np.nan)
+    beside = plr.fit_strengths(one + two + across, undecided="groups", reference="e")
+    assert beside.strengths[4] == 0.0
+    np.testing.assert_allclose(beside.strengths[:3], fit.strengths[:3])
+    chain = plr.fit_strengths([[i, i + 1] for i in range(6)], undecided="groups")
+    assert chain.groups == [[i] for i in range(7)]
+    assert np.array_equal(chain.above, np.triu(np.ones((7, 7)), 1))
 
 
 def test_draws_as_r_fits_them():
