@@ -73,7 +73,7 @@ def relevance_by(estimate, rankings, clicks, X, chances, logging, offsets, seed)
             offsets=offsets,
             rankings=plr.sample_rankings(logging, 100, LOOKS.size, offsets=offsets, rng=seed),
         ),
-    }.get(estimate, lambda: off_policy.item_propensities(logging, LOOKS, offsets=offsets))()
+    }.get(estimate, lambda: plr.exposure(logging, LOOKS, offsets=offsets))()
     # a lower bound: rarely seen documents would give estimates of large variance
     exposure = np.maximum(exposure, 1.0 / np.sqrt(rankings.shape[1]))
     options = {"offsets": offsets}

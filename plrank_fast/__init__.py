@@ -19,7 +19,7 @@ array([0.689, 0.631])
   ``pl_rank_exact_hvp``, products with the Hessian;
 - rankings and their probabilities: ``sample_rankings``, ``ranking_log_prob``, ``ranking_log_prob_vjp``,
   ``bucket_log_prob``, ``bucket_log_prob_vjp`` of rankings with ties, ``fit_strengths`` to observed rankings,
-  ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``exposure_vjp``, ``scores_for_exposure``;
+  ``rank_probabilities``, ``inclusion_probabilities``, ``exposure``, ``scores_for_exposure``;
   ``PlackettLuce``, the distribution as an object;
 - metrics: ``expected_metric`` and ``expected_ap`` of the policy; ``dcg``, ``ndcg``, ``precision``, ``recall``, ``ap``,
   ``mrr``, ``success``, ``err``, ``rbp``, ``average_relevance_position`` of the ranking by score; ``ideal_dcg``, by
@@ -79,7 +79,6 @@ from plrank_fast.probabilities import (
     expected_ap,
     expected_metric,
     exposure,
-    exposure_vjp,
     inclusion_probabilities,
     rank_probabilities,
 )
@@ -111,7 +110,6 @@ __all__ = [
     "expected_ap",
     "expected_metric",
     "exposure",
-    "exposure_vjp",
     "fairness",
     "fit_strengths",
     "gains",

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import IntArray
 
-__all__ = ["QueryChunk", "query_chunks"]
+__all__ = ["query_chunks"]
 
 
 def __dir__() -> list[str]:
@@ -59,7 +59,9 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     Returns
     -------
     list of QueryChunk
-        The chunks in order; concatenated, their documents are the batch.
+        The chunks in order; concatenated, their documents are the batch. Each has ``docs``, the slice of its documents
+        in the batch, ``queries``, the slice of its queries, for a row of rank weights each, ``offsets``, where its
+        queries start in it, and ``first_query``, the number of its first query.
 
     Examples
     --------

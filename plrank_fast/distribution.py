@@ -14,7 +14,7 @@ from plrank_fast._core.ranking.metrics import modes
 from plrank_fast.bucket_order import bucket_log_prob, bucket_log_prob_vjp
 from plrank_fast.validation import FloatArray, IntArray, RandomState, RankingArray
 
-__all__ = ["PlackettLuce", "SampledValue"]
+__all__ = ["PlackettLuce"]
 
 
 def __dir__() -> list[str]:

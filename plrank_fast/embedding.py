@@ -19,7 +19,6 @@ __all__ = [
     "declarations",
     "function_address",
     "get_include",
-    "signatures",
     "stream_key",
     "table_address",
 ]
@@ -77,18 +76,6 @@ def stream_key(rng: RandomState = None) -> KeyArray:
     return validation.stream_key(rng)
 
 
-def signatures() -> dict[str, str]:
-    """Return the C signature of each function of the interface, by its name.
-
-    Examples
-    --------
-    >>> from plrank_fast import embedding
-    >>> embedding.signatures()["plrank_stream_seek"]
-    'int32_t (void *, int64_t, int64_t)'
-    """
-    return {name: signature for name, (_, signature) in cython_plrank.exported_functions().items()}
-
-
 def function_address(name: str) -> int:
     """Return the address of a C function, such as ``"plrank_top_k"``."""
     functions = cython_plrank.exported_functions()
@@ -107,7 +94,8 @@ def ctypes_function(name: str) -> Any:
     b'the stream has not been initialised'
     """
     address = function_address(name)
-    result, arguments = re.fullmatch(r"(.+?) ?\((.*)\)", signatures()[name]).groups()  # type: ignore[union-attr]
+    _, signature = cython_plrank.exported_functions()[name]
+    result, arguments = re.fullmatch(r"(.+?) ?\((.*)\)", signature).groups()  # type: ignore[union-attr]
     types = [] if arguments == "void" else [CTYPES.get(argument, ctypes.c_void_p) for argument in arguments.split(", ")]
     return ctypes.CFUNCTYPE(CTYPES[result], *types)(address)
 

@@ -18,7 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
-from plrank_fast.probabilities import expected_metric, exposure, exposure_vjp
+from plrank_fast.gradients import pl_rank_exact
+from plrank_fast.probabilities import expected_metric, exposure
 from plrank_fast.validation import FloatArray, IntArray
 
 ACCURACY = 1e-8  # relative to the sum of the rank weights
@@ -57,7 +58,7 @@ def scores_for_exposure(
     Notes
     -----
     Newton's method minimises a convex function (see ``losses.exposure_matching``). Each step solves a linear system by
-    conjugate gradients, whose products with the Jacobian of the exposures are ``exposure_vjp``.
+    conjugate gradients, whose products with the Jacobian of the exposures are gradients by ``pl_rank_exact``.
 
     Examples
     --------
@@ -93,7 +94,7 @@ def scores_for_exposure(
         step, direction = np.zeros(rest.size), rest / target_
         start = square = total(rest * direction)
         for _ in range(MOST_ROUNDS):
-            product = exposure_vjp(scores, theta, direction, offsets=offsets_, n_threads=n_threads)
+            product = pl_rank_exact(scores, direction, theta, offsets=offsets_, n_threads=n_threads)
             curvature = total(direction * product)
             going = (square > 1e-4 * start) & (curvature > 0.0)
             if not going.any():

@@ -13,7 +13,7 @@ is the mean over its pairs of the squares, or of the absolute values, of these d
 (The published evaluation of the SIGIR 2021 paper has these two labels swapped.) The disparity depends on the policy
 through the exposures alone. So its gradient by the scores is the gradient of an expected metric whose relevance of
 document d is the derivative of the disparity by E_d (the reward trick of that paper). Any gradient estimator of this
-library computes it, and ``exposure_vjp`` through the exact Jacobian of the exposures.
+library computes it, and ``pl_rank_exact`` through the exact Jacobian of the exposures.
 
 Source: Oosterhuis, "Computationally Efficient Optimization of Plackett-Luce Ranking Models for Relevance and Fairness",
 SIGIR 2021, section 6.

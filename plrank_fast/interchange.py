@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import FloatArray, IntArray
 
-__all__ = ["JudgedRun", "align_run", "from_run", "to_qrels", "to_run"]
+__all__ = ["align_run", "from_run", "to_qrels", "to_run"]
 
 
 def __dir__() -> list[str]:

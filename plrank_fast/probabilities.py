@@ -12,7 +12,6 @@ from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.exposure import EXPOSURE as _EXPOSURE
 from plrank_fast._core.gradients.pl_rank import METRIC as _METRIC
-from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, RandomState
 
 RTOL_OF_EXPOSURE = 1e-9
@@ -296,7 +295,8 @@ def exposure(
     Notes
     -----
     The exposure is the derivative of ``expected_metric`` by relevance, and costs as much as ``pl_rank_exact``, or
-    O(N K) per query for given rankings. Its vector-Jacobian product is ``exposure_vjp``.
+    O(N K) per query for given rankings. ``pl_rank_exact`` with v as relevance is the
+    gradient of sum_d v_d exposure_d.
 
     Examples
     --------
@@ -337,7 +337,7 @@ def inclusion_probabilities(
     -------
     ndarray, shape (n_docs,), float64
         Probabilities to within 1e-9 sqrt(k); 1 in queries of up to k documents. They are the ``exposure`` with k rank
-        weights of 1, and ``exposure_vjp`` is their gradient.
+        weights of 1.
 
     Examples
     --------
@@ -347,62 +347,3 @@ def inclusion_probabilities(
     """
     ranks, scores_ = validation.count(k, "k", 0), validation.real_array(scores, "scores")
     return exposure(scores_, np.ones(min(ranks, scores_.size)), offsets=offsets, n_threads=n_threads)
-
-
-def exposure_vjp(
-    scores: ArrayLike,
-    rank_weights: ArrayLike,
-    cotangent: ArrayLike,
-    *,
-    offsets: ArrayLike | None = None,
-    rtol: float = 1e-6,
-    n_threads: int | None = None,
-    out: FloatArray | None = None,
-) -> FloatArray:
-    """Compute the gradient of sum_d v_d exposure_d with respect to the scores, for a given v.
-
-    This sum is the expected metric with v as relevance, so ``pl_rank_exact`` computes it; no Jacobian is formed.
-
-    Parameters
-    ----------
-    scores : array_like, shape (n_docs,)
-        Log-weights of the documents, all queries one after another; any finite values at any distance.
-    rank_weights : array_like, shape (K,) or (n_queries, K)
-        Weight theta of each rank (see ``dcg_weights``), one vector for all queries or one row for each. Ranks past the
-        end of a query do not count.
-    cotangent : array_like, shape (n_docs,)
-        v: derivative of a scalar loss by each document's exposure; finite, of either sign.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    rtol : float
-        Relative tolerance, from 1e-10 to below 1: the norm of the error is at most ``rtol`` times the result's norm,
-        or times max|theta| max|v| / 1000 if that is larger.
-    n_threads : int, optional
-        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
-        -2: all but one.
-    out : ndarray, shape (n_docs,), float64, optional
-        Where to write the result; untouched if the call fails or is interrupted.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        Derivative of the loss by each score.
-
-    Notes
-    -----
-    The cost is O(Q D K) with Q nodes, as for ``pl_rank_exact``.
-
-    Examples
-    --------
-    >>> import plrank_fast as plr
-    >>> plr.exposure_vjp([0.0, 0.0], [1.0], [1.0, 0.0]).round(6)
-    array([ 0.25, -0.25])
-    """
-    scores_ = validation.real_array(scores, "scores")
-    offsets_ = validation.query_offsets(offsets, scores_.size)
-    cotangent_ = validation.of_documents(cotangent, "cotangent", scores_, offsets_)
-    gradient = pl_rank_exact(
-        scores_, cotangent_, rank_weights, offsets=offsets_, rtol=rtol, n_threads=n_threads, out=out
-    )
-    assert isinstance(gradient, np.ndarray)
-    return gradient

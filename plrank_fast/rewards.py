@@ -20,7 +20,7 @@ from plrank_fast.distribution import SampledValue
 from plrank_fast.policy_gradients import RANKINGS_PER_CALL, drawn_blocks
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
-__all__ = ["AlphaNDCG", "alpha_ndcg", "expected_reward"]
+__all__ = ["alpha_ndcg", "expected_reward"]
 
 
 def __dir__() -> list[str]:
@@ -104,7 +104,9 @@ def alpha_ndcg(
 
     Returns
     -------
-    AlphaNDCG
+    callable
+        ``reward(rankings)`` of rankings (n, K), or (n_queries, n, K) with ``offsets``, indices of items within their
+        query, which may end early, with -1 after the last item: the rewards (n,) or (n_queries, n).
 
     Notes
     -----

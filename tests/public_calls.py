@@ -89,7 +89,6 @@ CASES = {
     ],
     plr.rank_probabilities: [{}],
     plr.exposure: [{}, GIVEN],
-    plr.exposure_vjp: [{}],
     plr.inclusion_probabilities: [{"k": 3}],
     plr.pl_rank_exact_hvp: [{"vector": lambda values: values["relevance"]}],
     plr.sample_rankings: [DRAWN, *({**DRAWN, "sampler": name} for name in SAMPLERS)],
@@ -183,10 +182,6 @@ def ranking_propensities(scores, relevance, rank_weights, first_query, *, offset
     return off_policy.ranking_propensities(scores, rankings, offsets=offsets, n_threads=n_threads).reshape(-1)
 
 
-def item_propensities(scores, relevance, rank_weights, first_query, **batch):
-    return off_policy.item_propensities(scores, off_policy.position_bias(rank_weights.shape[-1]), **batch)
-
-
 def expected_alpha_ndcg(scores, relevance, rank_weights, first_query, *, offsets=None, n_threads=None):
     """Value and gradient of a reward of rankings."""
     subtopics = (relevance[:, np.newaxis] > np.arange(3)) * 1.0
@@ -251,7 +246,6 @@ OTHERS = {
     "iips": logged(off_policy.iips, per_rank=True),
     "pseudo_inverse": logged(off_policy.pseudo_inverse),
     "normalised loss": normalised_loss,
-    "item_propensities": item_propensities,
     "ranking_propensities": ranking_propensities,
     "expected_reward alpha_ndcg": expected_alpha_ndcg,
 }  # fmt: skip

@@ -9,12 +9,12 @@
 =================== =================================================================
 """
 
-from plrank_fast.data.generated import PROFILES, Profile, generate
+from plrank_fast.data.generated import PROFILES, generate
 from plrank_fast.data.letor import load_letor
 from plrank_fast.data.normalization import normalize_queries
 from plrank_fast.data.ranking_data import RankingData, concatenate
 
-__all__ = ["PROFILES", "Profile", "RankingData", "concatenate", "generate", "load_letor", "normalize_queries"]
+__all__ = ["PROFILES", "RankingData", "concatenate", "generate", "load_letor", "normalize_queries"]
 
 
 def __dir__() -> list[str]:

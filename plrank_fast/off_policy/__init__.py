@@ -42,7 +42,7 @@ from plrank_fast.off_policy.clicks import position_bias, relevance_from_clicks, 
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, effective_sample_size
 from plrank_fast.off_policy.examination import position_bias_from_clicks
 from plrank_fast.off_policy.least_squares import pseudo_inverse
-from plrank_fast.off_policy.propensities import item_propensities, ranking_propensities
+from plrank_fast.off_policy.propensities import ranking_propensities
 from plrank_fast.off_policy.single_ranks import iips, rips
 from plrank_fast.off_policy.whole_rankings import doubly_robust, ips
 
@@ -52,7 +52,6 @@ __all__ = [
     "effective_sample_size",
     "iips",
     "ips",
-    "item_propensities",
     "position_bias",
     "position_bias_from_clicks",
     "pseudo_inverse",

@@ -166,7 +166,7 @@ def relevance_from_clicks(
     clicks : array_like, of the shape of rankings
         Clicks, as bool or as numbers of at least 0.
     propensities : array_like, shape (n_docs,)
-        Exact exposures E, ``item_propensities(logging_scores, examination)``, with the examination of the ranks that
+        Exact exposures E, ``plrank_fast.exposure(logging_scores, examination)``, with the examination of the ranks that
         were shown. Of rankings that end early, the mean over the sessions of a query.
     examination : array_like, shape (K,), optional
         Probability that a user looks at each rank; only ``predicted`` needs it.

@@ -37,7 +37,7 @@ def position_bias_from_clicks(
     -------
     examination : ndarray, shape (K,), float64
         1 at the first rank. Rounding of the sample may leave others above 1: divide by the largest, since only ratios
-        are known. Pass it to ``item_propensities`` and ``relevance_from_clicks``.
+        are known. Pass it to ``plrank_fast.exposure`` and ``relevance_from_clicks``.
     standard_errors : ndarray, shape (K,), float64
         0 at the first rank. They count clicks as independent, and are too large where an item is rarely shown twice at
         a rank. A rank without clicks has examination 0, and as its standard error what one click would make of it.

@@ -14,7 +14,7 @@ from plrank_fast._core.gradients.policy_gradient import LOG_PROB
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking.metrics import log_prob_of_checked
 from plrank_fast.bucket_order import of_orders
-from plrank_fast.probabilities import exposure_vjp
+from plrank_fast.gradients import pl_rank_exact
 from plrank_fast.validation import FloatArray, IntArray, RankingArray
 
 ENTRIES_AT_ONCE = 1 << 20  # the array of slates and items is processed in parts
@@ -97,7 +97,7 @@ class Log(NamedTuple):
             only = np.zeros(k + 1)
             only[k] = 1.0
             if cotangent[:, k].any():
-                vjp = partial(exposure_vjp, self.scores, only, **exact)
+                vjp = partial(pl_rank_exact, self.scores, rank_weights=only, **exact)
                 gradient += validation.homogeneous(vjp, cotangent[:, k], self.offsets)
         return gradient
 

@@ -1,4 +1,4 @@
-"""Probabilities with which a logging policy shows documents and rankings."""
+"""Probabilities with which a logging policy shows rankings."""
 
 from __future__ import annotations
 
@@ -7,55 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
 from plrank_fast.off_policy.log import Log, read_log, scores_of_logging_policy
-from plrank_fast.probabilities import exposure
 from plrank_fast.sampling import ranking_log_prob
 from plrank_fast.validation import FloatArray
 
 SMALLEST_NORMAL = float(np.finfo(np.float64).tiny)
-
-
-@validation.hinted
-def item_propensities(
-    logging_scores: ArrayLike,
-    examination: ArrayLike,
-    *,
-    offsets: ArrayLike | None = None,
-    n_threads: int | None = None,
-) -> FloatArray:
-    """Compute the probability that a user of the logging policy looks at each document: its exact ``exposure``.
-
-    Parameters
-    ----------
-    logging_scores : array_like, shape (n_docs,)
-        Log-weights of the Plackett-Luce policy that made the log.
-    examination : array_like, shape (K,) or (n_queries, K)
-        Probability that a user looks at each rank, such as ``position_bias(K)``.
-    offsets : array_like of int, shape (n_queries + 1,), optional
-        Where each query's documents start; a single query by default.
-    n_threads : int, optional
-        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
-        -2: all but one.
-
-    Returns
-    -------
-    ndarray, shape (n_docs,), float64
-        sum_k examination_k P(rank of d = k), without sampling.
-
-    Notes
-    -----
-    The cost is O(Q D K) with Q nodes, as for ``exposure``.
-
-    Examples
-    --------
-    >>> from plrank_fast import off_policy
-    >>> off_policy.item_propensities([0.0, 0.0], [1.0, 0.5])
-    array([0.75, 0.75])
-    """
-    scores = validation.real_array(logging_scores, "logging_scores")
-    offsets_ = validation.query_offsets(offsets, scores.size)
-    rows = validation.weights_of_ranks(examination, offsets_, "examination")
-    validation.within(rows, "examination", 0.0, 1.0)
-    return exposure(scores, rows[0] if len(rows) == 1 else rows, offsets=offsets_, n_threads=n_threads)
 
 
 @validation.hinted

@@ -153,7 +153,7 @@ def iips(
               \quad w_{ik} = \frac{P_{\text{new}}(y_{ik} \text{ at } k)}{P_{\text{log}}(y_{ik} \text{ at } k)}
 
     Both probabilities are exact (``rank_probabilities``), and so is the gradient. The value costs O(N K) and
-    ``rank_probabilities`` twice, the gradient O(N K) and ``exposure_vjp`` K times. The estimator is also called
+    ``rank_probabilities`` twice, the gradient O(N K) and ``pl_rank_exact`` K times. The estimator is also called
     independent inverse propensity scoring, or item-position weights.
 
     Examples

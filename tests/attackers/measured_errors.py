@@ -89,9 +89,6 @@ def exact_expectations(
     )
     scale = np.abs(problem.rank_weights[: problem.n_docs]).sum() * np.abs(problem.relevance).max()
     ratios[f"{prefix}value"] = ratio(abs(shown - value), problem.rtol * scale)
-    if noise == "gumbel" and stop_probability is None and problem.exponents[2] == 0:
-        vjp = plr.exposure_vjp(passed[0], passed[2], passed[1], **options)
-        ratios["exposure_vjp"] = of_norm(np.ldexp(vjp, unit), gradient, problem)
     return ratios
 
 

@@ -49,7 +49,6 @@ class TestHunt:
         [
             ("exact", "pl_rank_exact", 1 + 1e-5),
             ("exact", "expected_metric", 1 + 1e-5),
-            ("exact", "exposure_vjp", 1 + 1e-5),
             ("average precision", "expected_ap", 1 + 1e-5),
             ("finer nodes", "pl_rank_exact", 1 + 0.5),
             ("finer nodes", "expected_metric", 1 - 1e-5),

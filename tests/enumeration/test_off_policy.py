@@ -332,13 +332,6 @@ def test_bootstrap_interval():
 
 
 class TestClicks:
-    def test_item_propensities(self):
-        theta = off_policy.position_bias(3, 0.5)
-        expected = np.zeros(N_DOCS)
-        for chance, ranking in zip(SHOWN, EVERY, strict=True):
-            expected[ranking] += chance * theta
-        np.testing.assert_allclose(off_policy.item_propensities(OLD, theta), expected, rtol=0, atol=1e-8)
-
     @pytest.mark.parametrize("predicted", [None, "anything"])
     @pytest.mark.parametrize("trust", [False, True])
     def test_relevance_is_unbiased(self, trust, predicted):
@@ -353,7 +346,7 @@ class TestClicks:
         options = {"noise": beta} if trust else {}
         if predicted:
             options |= {"predicted": [0.3, 0.2, 0.9, 1.0], "examination": alpha}
-        exposures = off_policy.item_propensities(OLD, alpha)
+        exposures = plr.exposure(OLD, alpha)
         total = np.zeros(N_DOCS)
         for chance, ranking in zip(SHOWN, EVERY, strict=True):
             clicks = alpha * relevance[ranking] + beta
@@ -367,7 +360,7 @@ class TestClicks:
         rankings[2, 3:] = -1
         rankings[3] = -1
         clicks = np.random.default_rng(1).random(rankings.shape) < 0.5
-        exposures = off_policy.item_propensities(scores, alpha, offsets=offsets)
+        exposures = plr.exposure(scores, alpha, offsets=offsets)
         whole = off_policy.relevance_from_clicks(rankings, clicks, exposures, offsets=offsets)
         alone = off_policy.relevance_from_clicks(rankings[2, :3], clicks[2, :3], exposures[4:7])
         np.testing.assert_array_equal(whole[4:7], alone)
@@ -475,7 +468,6 @@ APART = [[0, 1, 2], [1, 0, 2]]  # the third rank shows an item of its own
         (lambda: off_policy.pseudo_inverse(NEW, [[0, -1]], [1.0], **LOGGED), "must not end early here"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], [0.9], noise=[0.2]), "of clicks must be from 0"),
         (lambda: off_policy.simulate_clicks([[0]], [0.1], [2.0]), "examination must be from 0 to 1, got 2"),
-        (lambda: off_policy.item_propensities(NEW, [2.0]), "examination must be from 0 to 1, got 2"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [2.0]), "propensities must be from 0 to 1"),
         (lambda: off_policy.simulate_clicks([[0]], [1.0], []), "examination must have one entry per rank"),
         (lambda: off_policy.relevance_from_clicks([[0]], [[1]], [1.0], predicted=[0.0]), "examination"),

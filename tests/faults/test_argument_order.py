@@ -141,7 +141,7 @@ def test_a_batch_without_offsets(name):
             silent(call, LONG, relevance, np.ones(2), 0)
 
 
-@pytest.mark.parametrize("name", ["pl_rank_3", "exposure_vjp", "value_and_gradient pl_rank_3", "list_mle", "dcg"])
+@pytest.mark.parametrize("name", ["pl_rank_3", "exposure", "value_and_gradient pl_rank_3", "list_mle", "dcg"])
 def test_a_list_is_no_batch(name):
     """Mutants: a warning for ten thousand documents, or beside offsets; one from each of two functions, or told at a
     line of this package."""

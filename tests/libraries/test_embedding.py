@@ -15,7 +15,7 @@ import runtime_variables
 from plrank_fast import cython_plrank, embedding
 
 FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_text())
-SIGNATURES = embedding.signatures()
+SIGNATURES = {name: signature for name, (_, signature) in cython_plrank.exported_functions().items()}
 C = {name.removeprefix("plrank_"): embedding.ctypes_function(name) for name in SIGNATURES}
 CODES = {name.removeprefix("PLRANK_"): value for name, value in embedding.constants().items()}
 SAMPLERS = ["auto", "introselect", "network", "slot_table", "threshold"]
