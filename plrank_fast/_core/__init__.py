@@ -1,14 +1,18 @@
 """The compiled core, private and below every Python module of the package, and the map of all modules.
 
-A call, from top to bottom:
+A call, with the module of each step, and what follows where (docs/how_a_batch_runs.md goes through the stages)::
 
-- the public function passes its arguments to the ``def`` of a compiled module
-- ``arguments`` copies and checks them; what is not plain goes to ``validation``
-- ``batch`` runs rounds of a twentieth of a second, with a look for Ctrl-C in between
-
-  - ``teams`` has a ``prange`` over the queries of a round: query function, kernel
-  - a long query has a function of its own: a ``prange`` over its parts, or over the seats of a team, whose threads take
-    passes of the query's loops as tasks
+    gradients.pl_rank_3                the public function passes its arguments on
+    sampled.estimate                   def: reads them, draws the key, writes the result
+    |- arguments.checked_batch         copies and checks; what is not plain goes to validation
+    '- batch.run_batch                 rounds of a twentieth of a second; looks for Ctrl-C in between
+       |- teams.run_loop               prange over the queries of a round
+       |  '- sampled.estimate_query    one query: weights, then in turns
+       |     |- samplers.draw_rows     sixteen rankings from the stream of their block
+       |     '- pl_rank_groups         adds them to the gradient: kernels/gradients/pl_rank_groups.c
+       '- sampled.estimate_long_query  a query that fills a round
+          |- samplers.draw_long        prange over its blocks
+          '- teams.run_in_team         the same steps; the seats of a prange take passes of their loops
 
 Each module imports only modules listed above it; ``...`` stands for estimators, none of which imports another::
 
@@ -38,7 +42,7 @@ Each module imports only modules listed above it; ``...`` stands for estimators,
                         measurements          benchmarks
                         command line          commands  __main__
 
-Every module of batches has its query function first, then its long query, then its entry points. The C sources of the
+A module that runs batches has the sections "Per query", "Batch" and "Entry points", in this order. The C sources of the
 SIMD loops are in ``kernels``, in folders of the same names.
 
 The loops that take the time are recurrences over ranks in lanes of items or nodes: C with vector extensions says so,

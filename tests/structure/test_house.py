@@ -24,7 +24,7 @@ def read_map():
     """Paths of compiled modules and names of Python ones, in the order of the map, and what "..." stands for."""
     compiled, python = [], []
     folder, listed = "", compiled
-    for line in _core.__doc__.partition("imports another::")[2].partition("\n\nEvery module")[0].splitlines():
+    for line in _core.__doc__.partition("imports another::")[2].partition("\n\nA module that")[0].splitlines():
         if line.strip().startswith("---"):
             listed = python
             continue
@@ -164,6 +164,15 @@ def test_one_driver_of_batches():
     """Whoever works on queries in parallel asks ``batch``, which knows of empty queries, Ctrl-C and threads."""
     assert [path.name for path in KERNELS.rglob("*.[ch]") if "#pragma omp" in path.read_text()] == ["team.h"]
     assert [name for name, path in cython_files() if "prange(" in path.read_text()] == ["_core/runtime/teams"]
+
+
+def test_sections_of_modules_that_run_batches():
+    """Mutants: "Batch" before "Per query"; no "Entry points"."""
+    sources = [path.read_text() for path in CORE.rglob("*.pyx") if path.name != "batch.pyx"]
+    sections = [re.findall(r"^# -+\n# (.*)\n", source, re.MULTILINE) for source in sources if "run_batch(" in source]
+    assert len(sections) > 5
+    named = "Per query", "Batch", "Entry points"
+    assert {tuple(name for name in some if name in named) for some in sections} == {named}
 
 
 RAW_BUFFERS = re.compile(r"\b(data_of|doubles_of|read_only|PyObject_GetBuffer)\(")

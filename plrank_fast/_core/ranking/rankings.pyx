@@ -75,7 +75,7 @@ cdef void copy_and_check(const void *call_, intp_t q, char *workspace) noexcept 
 
 
 # ---------------------------------------------------------------------------------------------------------------------
-# Entry point
+# Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
 def checked(given, offsets, intp_t cutoff, bint prefixes, n_threads):
