@@ -105,6 +105,7 @@ def workloads():
         "pl_rank_1 D=120": sampled("pl_rank_1", middle, 10, 50),
         "dcg": metric("dcg"),
         "ndcg": metric("ndcg"),
+        "mrr": lone("mrr", *many[:2], offsets=many[2], n_threads=1),
     }
     of_labels = [name for name in losses.__all__ if name != "exposure_matching"]  # that one calls the exact kernel
     return calls | {f"losses.{name}": loss(name) for name in of_labels}

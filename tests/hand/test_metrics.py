@@ -311,6 +311,27 @@ class TestDocumentsNotRetrieved:
             plr.recall([1.0, 0.0], [-np.inf, 0.0])
 
 
+@pytest.mark.parametrize("n_before", [0, 8])
+def test_first_relevant_document_of_every_list_of_four(n_before):
+    """Scores below 0 and ties, in one register and the next: documents that were not retrieved come first.
+
+    Mutants: lanes past the end that have a score of 0, or are relevant; equal scores before the document not counted,
+    or those after it; a document that was not retrieved taken for the first.
+    """
+    one = list(itertools.product((-np.inf, -2.0, -1.0), (0.0, 1.0)))
+    lists = [
+        [(-np.inf, 0.0)] * n_before + list(of_list) for n in range(1, 5) for of_list in itertools.product(one, repeat=n)
+    ]
+    scores, labels = np.concatenate(lists).T
+    offsets = plr.offsets_from_group([len(of_list) for of_list in lists])
+    expected = []
+    for of_list in lists:
+        retrieved = [label for score, label in sorted(of_list, key=lambda pair: -pair[0]) if score > -np.inf]
+        expected.append(1 / (1 + retrieved.index(1.0)) if 1.0 in retrieved else 0.0)
+    np.testing.assert_array_equal(plr.mrr(scores, labels, offsets=offsets), expected)
+    np.testing.assert_array_equal(plr.success(scores, labels, 2, offsets=offsets), np.array(expected) >= 0.5)
+
+
 class TestOtherMetrics:
     def test_by_hand(self):
         scores, labels = [0.3, 0.2, 0.1, 0.0], [0, 2, 0, 1]

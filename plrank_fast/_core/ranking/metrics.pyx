@@ -25,12 +25,20 @@ from plrank_fast._core.runtime.buffers cimport integers, numbers, rankings as ra
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_KINDS, PLR_NEGATIVE, PLR_NO_WHOLE_GRADE, any_negative, plr_add_flags,
+    PLR_KINDS, PLR_NEGATIVE, PLR_NOT_FINITE, PLR_NO_WHOLE_GRADE, any_negative, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, longest_query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport run_ranges
 
+cdef extern from "ranking/first_relevant.h" nogil:
+    ctypedef struct first_relevant_kernels:
+        double (*highest_relevant)(const double *scores, const double *relevance, size_t n) noexcept nogil
+        size_t (*count_above)(const double *scores, double score, size_t n, size_t *n_tied) noexcept nogil
+    const first_relevant_kernels *first_relevant_kernels_at(int level)
+
+cdef const first_relevant_kernels *first_relevant = first_relevant_kernels_at(simd_level())
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
@@ -191,11 +199,18 @@ cdef double average_precision(const Ranked *query) noexcept nogil:
 
 
 cdef double reciprocal_rank(const Ranked *query) noexcept nogil:
-    cdef intp_t k
-    for k in range(query.cutoff):
-        if is_relevant(query, k):
-            return 1.0 / (k + 1)
-    return 0.0
+    """Return 1 over the rank of the first relevant document; the query need not be ranked."""
+    cdef const double *scores = query.of.scores
+    cdef double best = first_relevant.highest_relevant(scores, query.of.relevance, query.of.n_items)
+    cdef size_t n_tied
+    cdef intp_t before, d = 0
+    if best == -INFINITY:
+        return 0.0
+    before = first_relevant.count_above(scores, best, query.of.n_items, &n_tied)
+    while n_tied > 1 and not (scores[d] == best and query.of.relevance[d] > 0.0):
+        before += scores[d] == best
+        d += 1
+    return 1.0 / (before + 1) if before < query.cutoff else 0.0
 
 
 cdef double success(const Ranked *query) noexcept nogil:
@@ -268,6 +283,7 @@ cdef double tie_averaged_dcg(const Ranked *query) noexcept nogil:
     return total
 
 
+cdef set UNRANKED = {"mrr", "success"}
 cdef dict METRICS = {
     "precision": <uintptr_t>precision,
     "recall": <uintptr_t>recall,
@@ -413,6 +429,8 @@ cdef size_t ranking_workspace(intp_t n_items) noexcept nogil:
 cdef struct MetricCall:
     Queries queries
     ranked_metric metric        # or NULL
+    bint ranks                  # the metric reads the ranking
+    bint all_retrieved          # no score is -inf
     intp_t cutoff               # negative: all documents of each query that were retrieved
     double parameter
     double empty                # the value of an empty query
@@ -438,10 +456,11 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
     cdef int32_t *items = <int32_t *>(weights + query.n_items)
     cdef Ranked ranked
     if call.metric != NULL:
-        retrieved = count_retrieved(query.scores, query.n_items)
+        retrieved = query.n_items if call.all_retrieved else count_retrieved(query.scores, query.n_items)
         wanted = call.cutoff if call.cutoff >= 0 else retrieved
         ranked = Ranked(query, items, min(wanted, retrieved), wanted, call.parameter, call.empty)
-        rank_query(query.scores, query.n_items, ranked.cutoff, keys, items)
+        if call.ranks:
+            rank_query(query.scores, query.n_items, ranked.cutoff, keys, items)
         call.out[q] = call.metric(&ranked) if query.n_items > 0 else call.empty
         if call.out[q] == 0.0 and call.empty != 0.0 and call.empty_unless_relevant and n_relevant(&query) == 0:
             call.out[q] = call.empty
@@ -453,7 +472,7 @@ cdef void metric_in_batch(const void *call_, intp_t q, char *workspace) noexcept
 
 cdef MetricCall new_call(const Queries *queries, intp_t cutoff) noexcept:
     """Return a call without a metric; a cutoff of -1 is none."""
-    cdef MetricCall call = MetricCall(queries[0], NULL, cutoff, 1.0, 0.0, False, NULL, NULL)
+    cdef MetricCall call = MetricCall(queries[0], NULL, True, False, cutoff, 1.0, 0.0, False, NULL, NULL)
     if cutoff >= 0:
         call.queries.n_ranks = min(queries.n_ranks, cutoff)
     return call
@@ -461,6 +480,7 @@ cdef MetricCall new_call(const Queries *queries, intp_t cutoff) noexcept:
 
 cdef int run_metric(MetricCall *call, CheckedBatch checked, double ns_per_item) except -1:
     cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
+    call.all_retrieved = not checked.found_in_scores & PLR_NOT_FINITE
     batch.call = call
     batch.query = metric_in_batch
     batch.fewest_items = 0
@@ -659,7 +679,8 @@ def metric(str name, CheckedBatch checked not None, intp_t cutoff, double empty=
     values = new_array(checked.n_queries)
     call.metric, call.parameter = <ranked_metric><uintptr_t>METRICS[name], parameter
     call.out, call.empty, call.empty_unless_relevant = results(values), empty, True
-    run_metric(&call, checked, 50.0)
+    call.ranks = name not in UNRANKED
+    run_metric(&call, checked, 50.0 if call.ranks else 1.0)
     return values
 
 
