@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
+from plrank_fast._core.runtime.arguments import batch_of
 from plrank_fast.validation import FloatArray, IntArray
 
 
@@ -171,14 +172,13 @@ def negative_log_likelihood(
     offsets = validation.query_offsets(offsets, scores_.size)
     kept, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores_, offsets)
     of_kept = labels if possible is None else labels[possible]
-    loss, *slopes = _losses.evaluate(
-        "bucket_order", kept, of_kept, starts, n_threads, None, 1.0, False, n_derivatives=derivatives
-    )
+    batch = batch_of(kept, of_kept, None, starts, validation.threads(n_threads))
+    loss, *slopes = _losses.evaluate("bucket_order", batch, n_derivatives=derivatives)[: 1 + derivatives]
     if possible is not None:
         last = np.full(loss.size, np.inf)
         np.minimum.at(last, np.repeat(np.arange(loss.size), np.diff(starts)), of_kept)
         query = np.repeat(np.arange(loss.size), np.diff(offsets_))
         early = np.bincount(query, (scores_ == -np.inf) & (labels > last[query]), loss.size) > 0.0
         loss[early] = np.inf
-        slopes = [validation.of_all_items(slope, possible, offsets_) * ~early[query] for slope in slopes[:derivatives]]
+        slopes = [validation.of_all_items(slope, possible, offsets_) * ~early[query] for slope in slopes]
     return loss, *slopes

@@ -33,10 +33,12 @@ exceptions. ``exposure_matching`` has the errors of ``exposure``.
 
 from __future__ import annotations
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
+from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
 from plrank_fast.validation import FloatArray, RandomState
@@ -104,10 +106,8 @@ def pointwise(
     (array([1.25]), array([-1.,  2.]))
     """
     validation.choice(kind, "kind", validation.Pointwise)
-    chances = kind == "logistic"
-    return _losses.evaluate(
-        POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out, not_negative=chances, at_most_one=chances
-    )
+    lowest, highest = (0.0, 1.0) if kind == "logistic" else (-np.inf, np.inf)
+    return _evaluate(POINTWISE_KINDS[kind], scores, labels, offsets, n_threads, out, lowest=lowest, highest=highest)
 
 
 def softmax_cross_entropy(
@@ -158,9 +158,7 @@ def softmax_cross_entropy(
     >>> bool(np.isclose(values[0], np.log(2))), gradient
     (True, array([ 0.5, -0.5]))
     """
-    return _losses.evaluate(
-        "softmax_cross_entropy", scores, labels, offsets, n_threads, out, not_negative=True, limited=True
-    )
+    return _evaluate("softmax_cross_entropy", scores, labels, offsets, n_threads, out, lowest=0.0, limited=True)
 
 
 def list_mle(
@@ -237,7 +235,7 @@ def list_mle(
     validation.choice(ties, "ties", validation.LabelTies)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
-    return _losses.evaluate(
+    return _evaluate(
         "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets, n_threads, out, cutoff=cutoff,
         rng=rng, ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
@@ -294,8 +292,8 @@ def pairwise_logistic(
     >>> bool(np.isclose(values[0], np.log(2))), gradient
     (True, array([ 0.5, -0.5]))
     """
-    return _losses.evaluate(
-        "pairwise_logistic", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope")
+    return _evaluate(
+        "pairwise_logistic", scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope")
     )
 
 
@@ -366,8 +364,8 @@ def lambda_rank(
     True
     """
     of_pairs = validation.choice(truncation, "truncation", validation.Truncation) == "pairs"
-    return _losses.evaluate(
-        "lambda_loss", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope"), gains=gains,
+    return _evaluate(
+        "lambda_loss", scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"), of_gains=True,
         cutoff=cutoff, discounts_past_cutoff=of_pairs,
     )  # fmt: skip
 
@@ -438,8 +436,8 @@ def lambda_loss(
     >>> bool(gradient[1] < 0 < gradient[2])
     True
     """
-    return _losses.evaluate(
-        "lambda_loss", scores, labels, offsets, n_threads, out, validation.factor(slope, "slope"), gains=gains,
+    return _evaluate(
+        "lambda_loss", scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"), of_gains=True,
         cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
 
@@ -497,10 +495,8 @@ def approx_ndcg(
     >>> bool(gradient[1] < 0 < values[0])
     True
     """
-    return _losses.evaluate(
-        "approx_ndcg", scores, labels, offsets, n_threads, out, 1.0 / validation.factor(temperature, "temperature"),
-        gains=gains,
-    )  # fmt: skip
+    scale = 1.0 / validation.factor(temperature, "temperature")
+    return _evaluate("approx_ndcg", scores, labels, offsets, n_threads, out, scale=scale, of_gains=True)
 
 
 def soft_rank(
@@ -563,7 +559,56 @@ def soft_rank(
     >>> bool(gradient[1] < 0 < values[0])
     True
     """
-    return _losses.evaluate(
-        "soft_rank", scores, labels, offsets, n_threads, out, 1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5),
-        gains=gains, cutoff=cutoff,
+    scale = 1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5)
+    return _evaluate("soft_rank", scores, labels, offsets, n_threads, out, scale=scale, of_gains=True, cutoff=cutoff)
+
+
+def _evaluate(
+    loss: str,
+    scores: ArrayLike,
+    labels: ArrayLike,
+    offsets: ArrayLike | None,
+    n_threads: int | None,
+    out: LossAndGradient | None,
+    *,
+    scale: float = 1.0,
+    lowest: float = -np.inf,
+    highest: float = np.inf,
+    limited: bool = False,
+    of_gains: bool = False,
+    cutoff: int | None = None,
+    discounts_past_cutoff: bool = False,
+    distance_weight: float = 0.0,
+    rng: RandomState = None,
+    ties_at_random: bool = False,
+    first_query: int = 0,
+) -> LossAndGradient:
+    """Compute a loss and its gradient.
+
+    Labels lie from ``lowest`` to ``highest``; those of ``limited`` magnitude enter products, and grades of a loss
+    ``of_gains`` become gains.
+    """
+    batch = validation.batch(
+        scores, labels, validation.ABSENT, offsets, n_threads, "labels", limited=limited, lowest=lowest, highest=highest
+    )
+    if batch.found_in_scores & _magnitudes.TOO_LARGE:
+        validation.require(
+            float(np.abs(batch.scores).max()) * scale < np.inf,
+            "scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
+            f"{scale:g}: divide both by the same number",
+        )
+    to_gains = of_gains and not batch.found_in_relevance & _magnitudes.NO_SMALL_GRADE
+    gain = gains(np.asarray(batch.relevance)) if of_gains and not to_gains else None
+    n_ranks, first = validation.ranks(cutoff), validation.count(first_query, "first_query", 0)
+    outputs = validation.output_pair(out, (batch.n_queries,), (batch.n_items,))
+    source = validation.source_of_keys(rng) if ties_at_random else validation.check_random_state(rng)
+    values, gradient, _, finite = _losses.evaluate(
+        loss, batch, n_ranks, scale, to_gains, gain, discounts_past_cutoff, distance_weight, ties_at_random, source,
+        first,
     )  # fmt: skip
+    if not finite:
+        validation.representable(values, "scores and labels")
+        validation.representable(gradient, "scores and labels")
+    if batch.n_queries > 1 and _magnitudes.all_zero(gradient):
+        validation.warn_if_nothing_to_learn(batch, "labels")
+    return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])

@@ -217,7 +217,7 @@ def ideal_dcg(
     """
     weights = validation.ABSENT if rank_weights is None else rank_weights
     gains = validation.real_array(relevance, "relevance", n_threads=n_threads)
-    batch = validation.batch(np.zeros_like(gains), gains, weights, offsets, n_threads, not_negative=A_SHARE)
+    batch = validation.batch(np.zeros_like(gains), gains, weights, offsets, n_threads, lowest=0.0, why=A_SHARE)
     return _metrics.ideal_dcg(batch, validation.ranks(cutoff))
 
 
@@ -581,7 +581,7 @@ def average_relevance_position(
     """
     of_no_query = validation.real(empty, "empty", or_nan=True)
     return of_relevance(
-        "average_relevance_position", scores, relevance, cutoff, offsets, n_threads, of_no_query, not_negative=""
+        "average_relevance_position", scores, relevance, cutoff, offsets, n_threads, of_no_query, lowest=0.0
     )
 
 
@@ -598,8 +598,10 @@ def dcg_or_share(
 ) -> FloatArray:
     """Compute `dcg`, or `ndcg` if ``over_ideal``; ``empty`` is the value of an empty query too."""
     weights = validation.ABSENT if rank_weights is None else rank_weights
-    why = A_SHARE if over_ideal else None
-    batch = validation.batch(scores, relevance, weights, offsets, n_threads, not_negative=why, unretrieved=True)
+    lowest = 0.0 if over_ideal else -np.inf
+    batch = validation.batch(
+        scores, relevance, weights, offsets, n_threads, lowest=lowest, why=A_SHARE, unretrieved=True
+    )
     average = validation.choice(ties, "ties", validation.RankTies) == "average"
     return _metrics.dcg(batch, validation.ranks(cutoff), average, over_ideal, empty)
 
@@ -614,10 +616,10 @@ def of_relevance(
     empty: float = 0.0,
     parameter: float = 1.0,
     argument: str = "relevance",
-    not_negative: str | None = None,
+    lowest: float = -np.inf,
 ) -> FloatArray:
     """Compute a metric without rank weights; ``argument`` is the name of the relevance in messages."""
     batch = validation.batch(
-        scores, relevance, validation.ABSENT, offsets, n_threads, argument, not_negative, unretrieved=True
+        scores, relevance, validation.ABSENT, offsets, n_threads, argument, lowest=lowest, unretrieved=True
     )
     return _metrics.metric(name, batch, validation.ranks(cutoff), empty, parameter)

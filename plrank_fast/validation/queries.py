@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Iterable
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -90,13 +91,18 @@ def batch(
     offsets: ArrayLike | None,
     n_threads: int | None,
     name: str = "relevance",
-    not_negative: str | None = None,
+    *,
+    limited: bool = True,
+    lowest: float = -np.inf,
+    highest: float = np.inf,
+    why: str = "",
     unretrieved: bool = False,
 ) -> CheckedBatch:
     """Return checked copies of the arrays of a call, as compiled code takes them.
 
-    Relevance, which may have another ``name``, and rank weights may be ``ABSENT``. Both have limited magnitudes, and no
-    value below 0 if ``not_negative`` says why. ``unretrieved`` allows scores of -inf.
+    Relevance, which may have another ``name``, and rank weights may be ``ABSENT``. Relevance is ``limited`` in its
+    magnitude and lies from ``lowest``, 0 if any, to ``highest``, 1 if any, and rank weights too; ``why`` ends a message
+    about that. ``unretrieved`` allows scores of -inf.
 
     Published training loops call once per query, and to check ten documents in Python takes twenty microseconds:
     `plain_batch` reads contiguous arrays of finite native numbers, and this package all others.
@@ -104,15 +110,15 @@ def batch(
     checked = plain_batch(scores, relevance, rank_weights, offsets, n_threads)
     if checked is None:
         takes = relevance is not ABSENT, rank_weights is not ABSENT
-        arrays = arrays_of_queries(scores, relevance, rank_weights, offsets, name, True, *takes, unretrieved)
+        arrays = arrays_of_queries(scores, relevance, rank_weights, offsets, name, limited, *takes, unretrieved)
         checked = batch_of(*arrays, threads(n_threads))
     elif offsets is None and checked.n_items > LONGEST_LIST:
         warn_if_longer(checked.n_items, LONGEST_LIST)
-    if not_negative is not None:
-        if checked.found_in_relevance & _magnitudes.NEGATIVE:
-            within(np.asarray(checked.relevance), name, 0.0, np.inf, not_negative)
+    if lowest == 0.0:
+        if checked.found_in_relevance & (_magnitudes.NEGATIVE | (_magnitudes.ABOVE_ONE if highest == 1.0 else 0)):
+            within(np.asarray(checked.relevance), name, 0.0, highest, why)
         if rank_weights is not ABSENT and _magnitudes.found_among(checked.rank_weights) & _magnitudes.NEGATIVE:
-            within(real_array(rank_weights, "rank_weights", (1, 2)), "rank_weights", 0.0, np.inf, not_negative)
+            within(real_array(rank_weights, "rank_weights", (1, 2)), "rank_weights", 0.0, np.inf, why)
     return checked
 
 
@@ -284,16 +290,29 @@ def nothing_to_learn(name: str, remedy: str = "") -> None:
     warn(f"no query has documents of different {name}, so there is nothing to learn: {remedy}")
 
 
+def warn_if_nothing_to_learn(batch: CheckedBatch, name: str = "relevance") -> None:
+    """Warn of several queries of a user's call without different relevance; a single one may have nothing relevant."""
+    if batch.n_queries > 1 and batch.n_items > 0 and batch.all_alike():
+        nothing_to_learn_in_call(name)
+
+
 def nothing_to_learn_in_call(name: str) -> None:
     """Warn of such a batch of a user's call, which ``value_and_gradient`` may have handed on.
 
     Other modules of the package judge whole data sets, of which a part may have nothing to teach.
     """
-    frame = sys._getframe(1).f_back  # who called the function that called compiled code, which has no frames
-    if frame is not None and frame.f_globals.get("__name__") == "plrank_fast.value_and_gradient":
+    frame = sys._getframe(1)
+    while _module(frame).startswith("plrank_fast.validation") and frame.f_back is not None:
         frame = frame.f_back
-    if frame is None or frame.f_globals.get("__name__", "").partition(".")[0] != "plrank_fast":
+    called = _module(frame)  # of the function that reads these arguments
+    while _module(frame) in (called, "plrank_fast.value_and_gradient") and frame.f_back is not None:
+        frame = frame.f_back
+    if _module(frame).partition(".")[0] != "plrank_fast":
         nothing_to_learn(name)
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def shape_of_scores(shape: tuple[int, ...], offsets: Any, mask: Any) -> None:

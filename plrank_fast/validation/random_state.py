@@ -43,6 +43,14 @@ class DrawnKey(np.random.SeedSequence):
         return self.key
 
 
+def source_of_keys(rng: Any) -> Any:
+    """Return a source from which compiled code draws the key of a call, once all arguments are checked, or its key.
+
+    Ask for it last: the key of other sources than generators, seeds below 2**128 and None is drawn here.
+    """
+    return rng if _key.is_plain_source(rng) else stream_key(rng)
+
+
 def stream_key(rng: RandomState) -> KeyArray:
     """Check ``rng`` and return the 128-bit key of one call's random streams, drawn from a generator under its lock."""
     key = _key.stream_key(rng)

@@ -10,7 +10,7 @@ import numpy as np
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, estimator_in, ns_per_sample
-from plrank_fast._core.random.key cimport draw_key
+from plrank_fast._core.random.key cimport draw_key, is_plain_source
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
 from plrank_fast._core.runtime.arguments cimport (
@@ -452,7 +452,7 @@ def estimate(
     else:
         out = checked_output(out, n_results)
     if rankings is None:
-        draw_key(rng, key)
+        draw_key(rng if is_plain_source(rng) else validation.stream_key(rng), key)
     else:
         validation.check_random_state(rng)
     call.out = checked.result(n_results)

@@ -6,8 +6,6 @@ finish. A long query is divided into rows, and the driver checks for interrupts 
 
 import numpy as np
 
-from libc.float cimport DBL_MAX
-from libc.math cimport INFINITY
 from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
@@ -18,24 +16,11 @@ from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
 from plrank_fast._core.losses.ranks cimport approx_ndcg, soft_rank
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.ranking.metrics cimport discounts_of
-from plrank_fast._core.runtime.arguments cimport (
-    NOT_TAKEN,
-    CheckedBatch,
-    checked_batch,
-    checked_count,
-    checked_cutoff,
-    checked_threads,
-    empty,
-    validation,
-    zeros,
-)
+from plrank_fast._core.runtime.arguments cimport CheckedBatch
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
-from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_NOT_FINITE, PLR_TOO_LARGE, are_finite,
-    gain_of_grade, plr_add_flags,
-)
+from plrank_fast._core.runtime.magnitudes cimport PLR_NOT_FINITE, are_finite, gain_of_grade, plr_add_flags
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
@@ -149,68 +134,39 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef bint all_in_range(const double *values, intp_t n, double factor, double lowest, double highest) noexcept nogil:
-    cdef intp_t d
-    for d in range(n):
-        if not lowest <= factor * values[d] <= highest:
-            return False
-    return True
-
-
 def evaluate(
-    str loss, scores, labels, offsets, n_threads, out, double scale=1.0, bint finite=True,
-    bint not_negative=False, bint at_most_one=False, gains=None, bint limited=False, cutoff=None,
-    bint discounts_past_cutoff=False, double distance_weight=0.0, rng=None, bint ties_at_random=False, first_query=0,
-    int n_derivatives=1
+    str loss, CheckedBatch checked not None, intp_t cutoff=-1, double scale=1.0, bint to_gains=False,
+    const double[::1] gains=None, bint discounts_past_cutoff=False, double distance_weight=0.0,
+    bint ties_at_random=False, rng=None, uint64_t first_query=0, int n_derivatives=1
 ):
-    """Return the values (n_queries,) of a loss and its gradient (n_docs,).
+    """Return the values (n_queries,) of a loss, its gradient and the diagonal of its Hessian, (n_docs,).
 
-    "bucket_order" can have none or two derivatives; it then returns the diagonal of the Hessian too, or None for what
-    is not computed. ``gains`` is the function that converts grades to gains, None for losses of the labels. Labels of
-    ``limited`` magnitude enter products. Results beyond the largest double are refused if they must be ``finite``.
+    ``n_derivatives`` of these are computed, two of them for "bucket_order" only; None stands for the others. The last
+    result is whether all values and derivatives are finite. The labels are those of the batch, or ``gains`` in their
+    place; ``to_gains`` converts grades that are small. A cutoff of -1 is none.
     """
     cdef Call call
     cdef Batch batch
     cdef uint64_t[2] key
     cdef int found = 0
-    cdef CheckedBatch checked = checked_batch(scores, labels, NOT_TAKEN, offsets, n_threads, "labels", limited)
-    cdef const double[::1] discounts = discounts_of(checked.longest if gains is not None else 0)
+    cdef bint of_gains = to_gains or gains is not None
+    cdef const double[::1] discounts = discounts_of(checked.longest if of_gains else 0)
     call.queries = checked.queries
-    if checked.found_in_scores & PLR_TOO_LARGE:
-        validation.require(
-            all_in_range(call.queries.scores, checked.n_items, scale, -DBL_MAX, DBL_MAX),
-            f"scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
-            f"{scale:g}: divide both by the same number")
-    if checked.found_in_relevance & ((PLR_NEGATIVE if not_negative else 0) | (PLR_ABOVE_ONE if at_most_one else 0)):
-        validation.within(np.asarray(checked.relevance), "labels", 0.0, 1.0 if at_most_one else INFINITY)
-    call.to_gains = gains is not None and not checked.found_in_relevance & PLR_NO_SMALL_GRADE
-    if gains is not None and not call.to_gains:
-        labels = gains(np.asarray(checked.relevance))
-        call.queries.relevance = <double *>data_of(labels)
+    if gains is not None:
+        call.queries.relevance = numbers(gains)
+    call.to_gains = to_gains
     call.loss = (<Loss *><uintptr_t>LOSSES[loss])[0]
     call.options = LossOptions(
-        checked_cutoff(cutoff, checked.longest), <double *>&discounts[0],
-        discounts_past_cutoff, scale, distance_weight, NULL, checked_count(first_query, "first_query", 0))
-    n_threads = checked_threads(n_threads)
-    outputs = None
-    if out is not None:
-        outputs = validation.output_pair(out, (checked.n_queries,), (checked.n_items,))
+        checked.longest if cutoff < 0 else cutoff, numbers(discounts), discounts_past_cutoff, scale, distance_weight,
+        NULL, first_query)
     if ties_at_random:
         draw_key(rng, key)
         call.options.key = key
-    elif rng is not None:
-        validation.check_random_state(rng)
-    values = zeros(checked.n_queries)
-    call.values = <double *>data_of(values)
-    call.gradient = call.hessian = NULL
-    call.found = &found if finite else NULL
-    gradient = diagonal = None
-    if n_derivatives > 0:
-        gradient = empty(checked.n_items)
-        call.gradient = <double *>data_of(gradient)
-    if n_derivatives > 1:
-        diagonal = empty(checked.n_items)
-        call.hessian = <double *>data_of(diagonal)
+    values = np.zeros(checked.n_queries)
+    gradient = np.empty(checked.n_items) if n_derivatives > 0 else None
+    diagonal = np.empty(checked.n_items) if n_derivatives > 1 else None
+    call.values, call.gradient, call.hessian = results(values), results(gradient), results(diagonal)
+    call.found = &found if n_derivatives > 0 else NULL
     if checked.n_items > 0:
         batch = new_batch(checked.queries.offsets, checked.n_queries)
         batch.call = &call
@@ -219,12 +175,5 @@ def evaluate(
         batch.workspace = bytes_of(call.loss.lay_out, checked.longest, min(call.options.cutoff, checked.longest))
         batch.cost = cost_of_loss
         batch.kind = <const void *>call.loss.rows
-        run_batch(&batch, n_threads)
-    if found & PLR_NOT_FINITE:
-        validation.representable(values, "scores and labels")
-        validation.representable(gradient, "scores and labels")
-    if gradient is not None and all_in_range(call.gradient, checked.n_items, 1.0, 0.0, 0.0):
-        checked.warn_if_all_alike("labels")
-    if outputs is not None:
-        return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])
-    return (values, gradient) if n_derivatives == 1 else (values, gradient, diagonal)
+        run_batch(&batch, checked.n_threads)
+    return values, gradient, diagonal, not found & PLR_NOT_FINITE

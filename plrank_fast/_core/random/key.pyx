@@ -13,8 +13,6 @@ from cpython.pycapsule cimport PyCapsule_GetPointer
 from libc.stdint cimport uint32_t
 from libc.string cimport memcpy
 
-from plrank_fast._core.runtime.arguments cimport validation
-from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
 cdef extern from *:
@@ -96,14 +94,23 @@ cdef bint draw_plain_key(object rng, uint64_t *key) except -1:
 
 
 cdef int draw_key(object rng, uint64_t *key) except -1:
-    """Fill ``key`` (2,) from any source of random numbers."""
+    """Fill ``key`` (2,) from what ``validation.source_of_keys`` returned: such a source, or a key."""
+    cdef const uint64_t[::1] words
     if not draw_plain_key(rng, key):
-        words = validation.stream_key(rng)
-        memcpy(key, data_of(words), 16)
+        words = rng
+        key[0], key[1] = words[0], words[1]
     return 0
 
 
 def stream_key(rng):
     """Return the key as an array (2,), or None if ``draw_plain_key`` returns False."""
-    key = np.empty(2, dtype=np.uint64)
-    return key if draw_plain_key(rng, <uint64_t *>data_of(key)) else None
+    words = np.empty(2, dtype=np.uint64)
+    cdef uint64_t[::1] key = words
+    return words if draw_plain_key(rng, &key[0]) else None
+
+
+cpdef bint is_plain_source(object rng) except -1:
+    """Return whether ``draw_plain_key`` draws from it."""
+    return (
+        rng is None or type(rng) is GENERATOR or isinstance(rng, BIT_GENERATOR)
+        or (type(rng) is int and 0 <= rng <= LARGEST_SEED))

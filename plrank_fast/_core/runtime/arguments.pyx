@@ -361,6 +361,10 @@ cdef class CheckedBatch:
             validation.nothing_to_learn_in_call(name)
         return 0
 
+    def all_alike(self):
+        """Return whether no query has documents of different relevance."""
+        return bool(all_alike(&self.queries, self.n_queries))
+
     cdef double *result(self, intp_t n_values) except NULL:
         """Return the memory of a new array for the result of a call.
 

@@ -22,6 +22,7 @@ cdef const magnitudes_kernels *kernels = magnitudes_kernels_at(simd_level())
 LARGEST_MAGNITUDE = 2.0**PLR_LIMIT_EXPONENT
 SMALLEST_TOLERANCE, LARGEST_COUNT = PLR_SMALLEST_TOLERANCE, PLR_LARGEST_COUNT
 TOO_LARGE, TOO_SMALL, NEGATIVE = PLR_TOO_LARGE, PLR_TOO_SMALL, PLR_NEGATIVE
+ABOVE_ONE, NO_SMALL_GRADE = PLR_ABOVE_ONE, PLR_NO_SMALL_GRADE
 
 
 cdef inline bint within(int found) noexcept nogil:
@@ -97,3 +98,12 @@ def all_finite(const double[::1] values):
 def each_within_limits(const double[::1] values):
     """Return whether every group of the values, however they are grouped, is within the limits."""
     return values.shape[0] == 0 or each_within(found_in(&values[0], values.shape[0]))
+
+
+def all_zero(const double[::1] values):
+    """Return whether all values are 0; most arrays show one that is not at once."""
+    cdef intp_t i
+    for i in range(values.shape[0]):
+        if values[i] != 0.0:
+            return False
+    return True

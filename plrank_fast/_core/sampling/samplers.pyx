@@ -23,7 +23,7 @@ import numpy as np
 
 from libc.math cimport INFINITY, log2, sqrt
 
-from plrank_fast._core.random.key cimport draw_key
+from plrank_fast._core.random.key cimport draw_key, is_plain_source
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
     PLR_OCTAVES, Weights, arrivals, effective_items, expected_arrivals, sort_weights, weigh, weigh_by_team,
@@ -665,7 +665,7 @@ def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads,
     if call.draw.n_samples > LARGEST_PLAIN_COUNT or checked.n_queries > 1:
         validation.addressable(shape, sizeof(int32_t), "n_samples")
     rankings = EMPTY(shape, INT32)
-    draw_key(rng, key)
+    draw_key(rng if is_plain_source(rng) else validation.stream_key(rng), key)
     if checked.n_queries == 0 or call.draw.cutoff == 0:
         return rankings
     call.queries = checked.queries
