@@ -103,11 +103,11 @@ class BoostingObjective(Workers):
 
     Parameters
     ----------
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG of gains, DCG, which weights queries by their ideal DCG,
-        precision, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success
-        (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant. Queries for
-        which all rankings are equally good have gradient 0.
+        precision, recall, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR),
+        success (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant.
+        Queries for which all rankings are equally good have gradient 0.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
@@ -366,8 +366,8 @@ class RankingMetric(Workers):
 
     Parameters
     ----------
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric to report, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the first relevant
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
+        Metric to report, at K ranks: NDCG or DCG of gains, precision, recall, the reciprocal rank of the first relevant
         document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the hit rate), or
         average precision. Labels above 0 are relevant.
     cutoff : int, optional
@@ -382,6 +382,10 @@ class RankingMetric(Workers):
     expected : bool
         False: the metric of the ranking by descending score, equal scores in the order of the file. True: its
         expectation over rankings drawn from Plackett-Luce, which is what training optimises.
+    ties : {"index", "average"}
+        "average": the mean over all orders of equal scores, for metrics that are sums over ranks: "ndcg", "dcg",
+        "precision" and "recall". "index": the order of the file, which flatters a constant model where rows are sorted
+        by label.
     empty : float
         Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float
@@ -413,6 +417,7 @@ class RankingMetric(Workers):
         gain: Gain = "exponential",
         max_label: float | None = None,
         expected: bool = False,
+        ties: validation.RankTies = "index",
         empty: float = 0.0,
         rtol: float = 1e-4,
         name: str | None = None,
@@ -427,6 +432,9 @@ class RankingMetric(Workers):
         self.gain = _checked_gain(gain)
         self.max_label: float | None = checked_scale(max_label)
         self.expected: bool = validation.flag(expected, "expected")
+        self.ties: validation.RankTies = validation.choice(ties, "ties", validation.RankTies)
+        averaged = self.ties == "index" or metric in SUMS_OVER_RANKS
+        validation.require(averaged, f"ties must be 'index' with metric={metric!r}, got {ties!r}")
         self.empty: float = validation.real(empty, "empty")
         self.rtol: float = validation.relative_tolerance(rtol)
         self._name = None if name is None else _checked_name(name)
@@ -446,7 +454,8 @@ class RankingMetric(Workers):
         gain = getattr(self.gain, "__name__", "gain").strip("<>") if callable(self.gain) else self.gain
         scale = "" if self.max_label is None else f"max_label={self.max_label:g}"
         empty = f"empty={self.empty:g}" if self.empty else ""
-        options = (weights, "" if gain == "exponential" else gain, scale, empty)
+        ties = "" if self.ties == "index" else f"ties={self.ties}"
+        options = (weights, "" if gain == "exponential" else gain, scale, ties, empty)
         of_queries = "map" if self.metric == "ap" else self.metric
         name = f"{of_queries}_{'expected' if self.expected else 'plrank'}@{ranks}"
         return "_".join([name, *filter(None, options)])
@@ -473,7 +482,7 @@ class RankingMetric(Workers):
                     values = metric.over_ideal(values, offsets_, self.n_threads)
                 values[np.isnan(metric.of_ranking(scores_, offsets_, self.n_threads, np.nan))] = self.empty
             else:
-                values = metric.of_ranking(scores_, offsets_, self.n_threads, self.empty)
+                values = metric.of_ranking(scores_, offsets_, self.n_threads, self.empty, self.ties)
         value, total = self._added(np.array([values @ weights_, weights_.sum()]))
         return float(value / total) if total > 0.0 else self.empty
 
@@ -599,11 +608,11 @@ def _factor_of_queries(metric: LabelledMetric, offsets: IntArray, by_ideal: bool
     starts = offsets[:-1][filled]
     counts = np.zeros(filled.size, dtype=np.bool_)
     counts[filled] = np.maximum.reduceat(relevance, starts) > np.minimum.reduceat(relevance, starts)
-    if metric.name in ("precision", "success"):
+    if metric.name in ("precision", "recall", "success"):
         # All documents, or too few that are not relevant to fill the first ranks with them.
         counted = relevance == 0.0 if metric.name == "success" else np.ones(relevance.size, dtype=np.bool_)
         n_counted = np.add.reduceat(counted, starts, dtype=np.float64)
-        counts[filled] &= n_counted >= metric.rank_weights.size + (metric.name == "precision")
+        counts[filled] &= n_counted >= metric.rank_weights.size + (metric.name != "success")
     factors = counts.astype(np.float64)
     return metric.over_ideal(factors, offsets, n_threads) if by_ideal else factors
 

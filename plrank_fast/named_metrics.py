@@ -7,6 +7,7 @@ metric          relevance rho                          rank weight theta_k  stop
 =============== ====================================== ==================== =======
 ``ndcg, dcg``   gain of the label                      1 / log2(k + 1)      0
 ``precision``   1 if the document is relevant          1 / K                0
+``recall``      1 / (relevant ones) if it is relevant  1                    0
 ``mrr``         1 if the document is relevant          1 / k                rho
 ``success``     1 if the document is relevant          1                    rho
 ``err``         (2**label - 1) / 2**max_label          1 / k                rho
@@ -33,9 +34,11 @@ from plrank_fast.validation import FloatArray, IntArray, MetricName
 from plrank_fast.value_and_gradient import value_and_gradient
 
 METRICS = get_args(MetricName)
-TITLES = dict(zip(METRICS, ("NDCG", "DCG", "precision", "MRR", "ERR", "success", "average precision"), strict=True))
+TITLES = {metric: metric.upper() for metric in METRICS} | {
+    "precision": "precision", "recall": "recall", "success": "success", "ap": "average precision",
+}  # fmt: skip
 WITH_GAINS = ("ndcg", "dcg")
-SUMS_OVER_RANKS = (*WITH_GAINS, "precision")
+SUMS_OVER_RANKS = (*WITH_GAINS, "precision", "recall")
 OF_SAMPLING = ("n_samples", "rng", "first_query")
 
 
@@ -65,16 +68,26 @@ class LabelledMetric(NamedTuple):
         return np.divide(values, ideal, out=np.zeros_like(ideal), where=ideal > 0.0)
 
     def of_ranking(
-        self, scores: FloatArray, offsets: IntArray, n_threads: int | None = None, empty: float = 0.0
+        self,
+        scores: FloatArray,
+        offsets: IntArray,
+        n_threads: int | None = None,
+        empty: float = 0.0,
+        ties: validation.RankTies = "index",
     ) -> FloatArray:
         """Compute the metric of each query's ranking by descending score, for NDCG as a share of the ideal.
 
         ``empty`` is the value of a query without documents and, but for DCG, of one without relevant documents.
         """
-        if self.name not in WITH_GAINS:
-            return of_relevance(self.name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
-        theta, over_ideal = self.rank_weights, self.name == "ndcg"
-        return dcg_or_share(scores, self.relevance, theta, None, offsets, "index", n_threads, over_ideal, empty)
+        if self.name in WITH_GAINS:
+            theta, over_ideal = self.rank_weights, self.name == "ndcg"
+            return dcg_or_share(scores, self.relevance, theta, None, offsets, ties, n_threads, over_ideal, empty)
+        values = of_relevance(self.name, scores, self.relevance, self.cutoff, offsets, n_threads, empty)
+        if ties == "index":
+            return values
+        means = dcg_or_share(scores, self.relevance, self.rank_weights, None, offsets, ties, n_threads)
+        without = of_relevance(self.name, scores, self.relevance, self.cutoff, offsets, n_threads, np.nan)
+        return np.where(np.isnan(without), values, means)
 
     def expected(self, scores: FloatArray, **options: Any) -> FloatArray:
         """Compute the expectation of each query, with the options of `expected_metric`."""
@@ -148,9 +161,12 @@ def labelled_metric(
         relevance /= divisor
     else:
         relevance = (labels > 0.0).astype(np.float64)
+    if metric == "recall":
+        query = np.repeat(np.arange(offsets.size - 1), np.diff(offsets))
+        relevance /= np.maximum(np.bincount(query, relevance), 1.0)[query]
     if metric in ("mrr", "success", "err"):
         stop = relevance
-    theta = np.ones(n_ranks) if metric == "success" else 1.0 / np.arange(1, n_ranks + 1)
+    theta = np.ones(n_ranks) if metric in ("success", "recall") else 1.0 / np.arange(1, n_ranks + 1)
     if metric == "precision" and cutoff is not None:
         theta = precision_weights(cutoff)[:n_ranks]
     elif metric == "precision":

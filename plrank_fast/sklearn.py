@@ -53,10 +53,10 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
     ----------
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised and which ``score`` returns, at K ranks: NDCG or DCG of gains, precision,
-        the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one
-        of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant.
+        recall, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success
+        (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant.
     gain : {"exponential", "linear"}
         Gain of a document with label y in "ndcg" and "dcg": 2**y - 1, or y.
     max_label : float, optional

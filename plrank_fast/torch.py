@@ -320,12 +320,12 @@ def expected_metric_loss(
         have no padding. Results are bit-identical to the ragged batch's.
     weights : array, tensor or array_like, shape (n_queries,), optional
         Weight of each query, at least 0.
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
-        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative gains
-        and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need the
-        exact method and have no second derivatives.
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, recall, the reciprocal rank
+        of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant,
+        the hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative
+        gains and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need
+        the exact method and have no second derivatives.
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
     rank_weights : array_like, shape (K,) or (n_queries, K), optional
@@ -467,12 +467,12 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
     ----------
     cutoff : int or None
         Ranks that count, K. None: all ranks of the longest query.
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the
-        first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the
-        hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative gains
-        and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need the
-        exact method and have no second derivatives.
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, at K ranks: NDCG or DCG of gains, precision, recall, the reciprocal rank
+        of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant,
+        the hit rate), or average precision. Documents with ``labels`` above 0 are relevant. "ndcg" takes no negative
+        gains and rank weights, and is 0, with gradient 0, for queries without relevant documents. The last four need
+        the exact method and have no second derivatives.
     method : str
         "exact" (``pl_rank_exact``), "cmc" (``pl_rank_cmc``), "pl_rank_3", "pl_rank_2", "pl_rank_1", "stochastic_rank"
         or "policy_gradient". "auto" is "exact", or one sample of "cmc" if the cost model finds that far cheaper.

@@ -63,11 +63,11 @@ class Objective(_Workers, BoostingObjective):
 
     Parameters
     ----------
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
         Metric whose expectation is maximised, at K ranks: NDCG of gains, DCG, which weights queries by their ideal DCG,
-        precision, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success
-        (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant. Queries for
-        which all rankings are equally good have gradient 0.
+        precision, recall, the reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR),
+        success (whether one of the K is relevant, the hit rate), or average precision. Labels above 0 are relevant.
+        Queries for which all rankings are equally good have gradient 0.
     method : str
         Estimator of the gradient, by the names of ``value_and_gradient``. Sampled estimators draw fresh rankings each
         round. "auto" is the exact one where it takes less time than a round of trees, which it does on lists of some 50
@@ -133,8 +133,8 @@ class Metric(_Workers, RankingMetric):
 
     Parameters
     ----------
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric to report, at K ranks: NDCG or DCG of gains, precision, the reciprocal rank of the first relevant
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
+        Metric to report, at K ranks: NDCG or DCG of gains, precision, recall, the reciprocal rank of the first relevant
         document (MRR), expected reciprocal rank (ERR), success (whether one of the K is relevant, the hit rate), or
         average precision. Labels above 0 are relevant.
     cutoff : int, optional
@@ -149,6 +149,10 @@ class Metric(_Workers, RankingMetric):
     expected : bool
         False: the metric of the ranking by descending score, equal scores in the order of the file. True: its
         expectation over rankings drawn from Plackett-Luce, which is what training optimises.
+    ties : {"index", "average"}
+        "average": the mean over all orders of equal scores, for metrics that are sums over ranks: "ndcg", "dcg",
+        "precision" and "recall". "index": the order of the file, which flatters a constant model where rows are sorted
+        by label.
     empty : float
         Value of a query without relevant documents: 0 in scikit-learn, 1 in LightGBM and XGBoost.
     rtol : float

@@ -57,8 +57,8 @@ class TrainingConfig:
         Values of the settings that are not given, "default" or "sigir22".
     method : str
         Gradient estimator or loss; "auto" is "exact", or one sample of "cmc" where that is far cheaper.
-    metric : {"ndcg", "dcg", "precision", "mrr", "err", "success", "ap"}
-        Metric whose expectation is maximised, and chooses the best epoch: NDCG or DCG of gains, precision, the
+    metric : {"ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"}
+        Metric whose expectation is maximised, and chooses the best epoch: NDCG or DCG of gains, precision, recall, the
         reciprocal rank of the first relevant document (MRR), expected reciprocal rank (ERR), success (whether one of
         the K is relevant, the hit rate), or average precision. Losses have an objective of their own; for them this
         metric of the ranking by score chooses the best epoch.

@@ -11,7 +11,7 @@ LossName = Literal[
     "pointwise", "softmax_cross_entropy", "list_mle", "pairwise_logistic", "lambda_rank", "lambda_loss", "approx_ndcg",
     "soft_rank",
 ]  # fmt: skip
-MetricName = Literal["ndcg", "dcg", "precision", "mrr", "err", "success", "ap"]
+MetricName = Literal["ndcg", "dcg", "precision", "recall", "mrr", "err", "success", "ap"]
 ExpectationMethod = Literal["exact", "sample"]
 Sampler = Literal["auto", "introselect", "network", "slot_table", "threshold", "guide_table"]
 Noise = Literal["gumbel", "normal"]

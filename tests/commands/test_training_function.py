@@ -154,7 +154,7 @@ def test_refusals(call, error, message):
         call()
 
 
-@pytest.mark.parametrize("metric", ["dcg", "precision", "mrr", "err", "success", "ap"])
+@pytest.mark.parametrize("metric", ["dcg", "precision", "recall", "mrr", "err", "success", "ap"])
 def test_metrics_by_their_names(metric, monkeypatch):
     """Steps ascend the expectation that the loss of PyTorch descends, and the best epoch is chosen by it.
 

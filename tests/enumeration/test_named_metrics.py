@@ -24,6 +24,7 @@ OF_RANKING = {
     "ndcg": lambda scores, docs, cutoff: plr.ndcg(scores, GAINS[docs], cutoff=cutoff),
     "dcg": lambda scores, docs, cutoff: plr.dcg(scores, GAINS[docs], cutoff=cutoff),
     "precision": lambda scores, docs, cutoff: plr.precision(scores, LABELS[docs], cutoff),
+    "recall": lambda scores, docs, cutoff: plr.recall(scores, LABELS[docs], cutoff),
     "mrr": lambda scores, docs, cutoff: plr.mrr(scores, LABELS[docs], cutoff),
     "err": lambda scores, docs, cutoff: plr.err(scores, LABELS[docs], cutoff, max_label=HIGHEST),
     "success": lambda scores, docs, cutoff: plr.success(scores, LABELS[docs], cutoff),
@@ -137,7 +138,7 @@ def test_empty_is_the_value_of_a_query_without_relevant_documents():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"metric": "map"}, "metric must be one of 'ndcg', 'dcg', 'precision', 'mrr', 'err', 'success', 'ap', got 'm"),
+        ({"metric": "map"}, "metric must be one of 'ndcg', 'dcg', .*'success', 'ap', got 'map'"),
         ({"metric": "mrr", "method": "cmc"}, "method must be 'exact' or 'auto' with metric='mrr', got 'cmc'"),
         ({"metric": "mrr", "rank_weights": [1.0]}, "rank_weights only goes with metric='ndcg' or 'dcg'"),
         ({"metric": "ap", "max_label": 4}, "max_label only goes with metric='err', got 4"),
@@ -185,11 +186,26 @@ def test_second_derivatives_are_those_of_sums_over_ranks():
         product("mrr")
 
 
+@pytest.mark.parametrize("metric", ["ndcg", "dcg", "precision", "recall"])
+def test_averaged_ties(metric):
+    """The mean over all orders of the rows. Mutants: ties by index; 0 for ``empty``."""
+    scores, labels = np.array([1.0, 0.0, 1.0, 0.0, 1.0]), np.array([0, 2, 3, 0, 1])
+    options = {"metric": metric, "cutoff": 2, "empty": 0.25}
+    orders = [list(order) for order in itertools.permutations(range(5))]
+    mean = np.mean([RankingMetric(**options).evaluate(scores[order], labels[order]) for order in orders])
+    averaged = RankingMetric(**options, ties="average")
+    assert averaged.evaluate(scores, labels) == pytest.approx(mean, abs=1e-12)
+    assert averaged.name.endswith("_ties=average_empty=0.25")
+    assert averaged.evaluate(scores, 0 * labels) == (0.0 if metric == "dcg" else 0.25)
+    with pytest.raises(ValueError, match="ties must be 'index' with metric='mrr', got 'average'"):
+        RankingMetric(metric="mrr", ties="average")
+
+
 def test_queries_whose_rankings_are_all_as_good_have_no_gradient():
     """Success: fewer than K documents are not relevant. Mutants: fewer than K + 1; of precision for success."""
     labels, offsets = [1, 0, 0, 1, 0, 0, 0, 1, 1, 0], [0, 3, 7, 10]
     scores = np.random.default_rng(0).normal(size=10)
-    for metric in ("success", "precision"):
+    for metric in ("success", "precision", "recall"):
         found, _ = BoostingObjective(metric=metric, cutoff=3, method="exact").derivatives(scores, labels, offsets)
         assert np.flatnonzero(found).tolist() == [3, 4, 5, 6]
     found, _ = BoostingObjective(metric="success", cutoff=2).derivatives(scores, labels, offsets)

@@ -166,8 +166,8 @@ def calls():
 
 
 def test_calls_of_xla_have_the_bits_of_callbacks():
-    """Every function on the host is called. Mutants: a result copied to another's place; operands in another order; a shape
-    taken for the number of bytes; the options of the call before."""
+    """Every function on the host is called. Mutants: a result copied to another's place; operands in another order; a
+    shape taken for the number of bytes; the options of the call before."""
     of_xla = list(calls())
     with frameworks.Jax().by_callback():
         for first, second in zip(of_xla, calls(), strict=True):
@@ -187,7 +187,7 @@ def test_errors_name_the_query():
 
 @pytest.mark.skipif(not adapter.KNOWN_TO_XLA, reason="JAX before 0.5")
 def test_exported(tmp_path):
-    """Another process runs what has been exported. Mutant: functions of calls that only the process that traced them knows."""
+    """Another process runs what has been exported. Mutant: calls that only the process that traced them knows."""
     step = jax.jit(jax.grad(lambda scores: expected_metric_loss(scores, LABELS, OFFSETS, **EXACT)))
     allowed = [jax.export.DisabledSafetyCheck.custom_call(adapter.TARGET)]
     exported = jax.export.export(step, disabled_checks=allowed)(SCORES)
