@@ -27,7 +27,7 @@ from plrank_fast._core.runtime.magnitudes cimport (
 from plrank_fast._core.runtime.queries cimport Queries, all_alike
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_ranges
-from plrank_fast._core.runtime.threads cimport resolve_threads
+from plrank_fast._core.runtime.threads cimport Workspaces, resolve_threads
 
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
@@ -294,7 +294,7 @@ cdef class CheckedBatch:
             given_offsets = <const int64_t *>plain(offsets, &longs, &n_offsets)
         if n_offsets < 2:
             return False
-        copies = EMPTY(n_items + n_relevance + n_ranks)
+        copies = Workspaces(1, (n_items + n_relevance + n_ranks) * sizeof(double))
         if offsets is not None:
             starts = EMPTY(n_offsets, INT64)
             if not listed:
@@ -316,7 +316,7 @@ cdef class CheckedBatch:
         if n_relevance > 0:
             self.relevance = copies[n_items:n_items + n_relevance]
         if n_ranks > 0:
-            self.rank_weights = copies[n_items + n_relevance:]
+            self.rank_weights = copies[n_items + n_relevance:n_items + n_relevance + n_ranks]
         self.n_ranks, self.next_rank_weights = n_ranks, 0
         return self.measure(n_offsets - 1)
 
