@@ -14,6 +14,7 @@ from plrank_fast.strengths.information import require_memory
 from plrank_fast.strengths.likelihood import Likelihood
 from plrank_fast.strengths.model import Model
 from plrank_fast.strengths.observed import Observed, columns_of, number_of, read
+from plrank_fast.strengths.uncertainty import clusters_of, covariance_of_omissions, covariance_of_slopes
 from plrank_fast.strengths.undecided import describe, groups_of, require_draws, require_seen
 from plrank_fast.validation import FloatArray
 
@@ -35,6 +36,8 @@ def fit_strengths(
     unranked: validation.Unranked = "absent",
     ties: validation.Ties = "unknown",
     undecided: validation.Undecided = "error",
+    covariance: validation.Covariance = "observed",
+    clusters: ArrayLike | None = None,
     n_threads: int | None = None,
 ) -> FittedStrengths:
     """Fit strengths of items to rankings of some or all of them, in which items may be tied.
@@ -53,7 +56,8 @@ def fit_strengths(
     offsets : array_like of int, shape (n_rankings + 1,), optional
         Where each ranking starts.
     weights : array_like, shape (n_rankings,), optional
-        How often each ranking was seen, or what it counts; at least 0.
+        How often each ranking was seen; at least 0. "robust" takes w as w rankings that agree. If a weight is what one
+        ranking counts, pass ``covariance="clustered"`` with a cluster for each, which squares it.
     names : iterable of hashable, optional
         Names of the items, in the order of the result. By default the names in the rankings, sorted; numbers name
         themselves. Numbers in rankings are places in ``names``, unless ``names`` has numbers too.
@@ -78,6 +82,13 @@ def fit_strengths(
     undecided : {"error", "groups"}
         Whether an error names the groups of items between which no difference is finite, or each group has strengths of
         its own: ``groups`` of the result names them, and ``above`` says which of them come first.
+    covariance : {"observed", "robust", "clustered", "jackknife"}
+        Inverse of the information; or from the slopes of rankings, right if these are independent but the model does
+        not hold; or of clusters, whose rankings need not be independent; or from leaving each cluster out, by one step
+        of Newton's method, which is wider where clusters are few or see few items.
+    clusters : array_like, shape (n_rankings,), optional
+        Judge or session of each ranking, for "clustered" and "jackknife". Intervals are those of Student's t with one
+        degree of freedom less than there are clusters.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -85,8 +96,8 @@ def fit_strengths(
     Returns
     -------
     FittedStrengths
-        Strengths, standard errors and covariance, into which it unpacks; with ``names``, ``intervals``, ``predict``,
-        ``summary`` and ``plot``.
+        Strengths, standard errors and covariance, into which it unpacks; with ``names``, ``intervals``, ``ranks``,
+        ``bootstrap``, ``predict``, ``summary`` and ``plot``.
 
     Raises
     ------
@@ -174,6 +185,15 @@ def fit_strengths(
     of_comparisons, units_of_comparisons = _in_units(observed.features)
     units, observed = np.append(units, units_of_comparisons), observed._replace(features=of_comparisons)
     likelihood = Likelihood(observed, n_items, validation.choice(ties, "ties", validation.Ties), n_threads)
+    source, n_rankings = np.arange(observed.counts.size), observed.counts.size
+    kind = validation.choice(covariance, "covariance", validation.Covariance)
+    by_cluster = kind in ("clustered", "jackknife")
+    codes, of_clusters = source, list[Any]()
+    if by_cluster:
+        validation.given(clusters, "clusters", f" with covariance={kind!r}")
+        codes, of_clusters = clusters_of(clusters, n_rankings)
+    else:
+        validation.goes_with(clusters, "clusters", False, "covariance='clustered' or 'jackknife'")
     groups, above = np.zeros(n_items, dtype=np.int64), np.zeros((1, 1), dtype=bool)
     if not finite:
         groups, above = groups_of(likelihood)
@@ -182,15 +202,21 @@ def fit_strengths(
         remedy = "pass a ridge, or undecided='groups'"
         validation.require(connected, f"the rankings must connect all items, but {problem}: {remedy}")
         if len(above) > 1:
-            likelihood = Likelihood(observed.split(groups), n_items, ties, n_threads)
+            observed, source = observed.split(groups)
+            likelihood = Likelihood(observed, n_items, ties, n_threads)
     if ties == "davidson" and columns is None:
         require_draws(likelihood, ridge > 0.0)
     elif ties == "unknown":
         _warn_of_ties(observed)
     model = Model(likelihood, names_, columns, units, ridge, means - means.mean(), groups, origin)
     parameters, inverse = model.maximum()
-    values = model.reported(parameters[:, np.newaxis])[:, 0]
-    return FittedStrengths.of(model, above, values, model.reported(model.reported(inverse / model.unit).T))
+    own, codes = inverse / model.unit, codes[source]
+    if kind == "jackknife":
+        own = covariance_of_omissions(model, parameters, codes, of_clusters)
+    elif kind != "observed":
+        own = covariance_of_slopes(model, parameters, inverse, codes, kind == "robust")
+    degrees = len(of_clusters) - 1.0 if by_cluster else np.inf
+    return FittedStrengths.of(model, parameters, own, degrees, above)
 
 
 def _in_units(columns: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,8 +6,7 @@ import dataclasses
 import html
 import itertools
 from collections.abc import Iterator, Sequence
-from statistics import NormalDist
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,9 +14,11 @@ from numpy.typing import NDArray
 from plrank_fast import validation
 from plrank_fast._shared.pictures import new_figure
 from plrank_fast.bucket_order import bucket_log_prob
+from plrank_fast.strengths import resampled
 from plrank_fast.strengths.draws import Stages
 from plrank_fast.strengths.model import Model
 from plrank_fast.strengths.observed import ordered, read
+from plrank_fast.strengths.uncertainty import clusters_of, quantile
 from plrank_fast.validation import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -37,8 +38,8 @@ class FittedStrengths:
     standard_errors : ndarray, shape (n_items,), float64
         Square roots of the diagonal of ``covariance``.
     covariance : ndarray, shape (n_items, n_items), float64
-        Inverse of the observed information, for strengths with this origin. The variance of the difference of items i
-        and j is ``covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]``, for any origin.
+        For strengths with this origin: by default the inverse of the observed information. The variance of the
+        difference of items i and j is ``covariance[i, i] + covariance[j, j] - 2 * covariance[i, j]``, for any origin.
     names : list or range
         Names of the items: numbers from 0 if rankings hold these.
     coefficients : ndarray, shape (n_features,), float64, or None
@@ -60,6 +61,8 @@ class FittedStrengths:
         the strengths of each have the mean 0, and ``covariance`` is NaN across.
     above : ndarray, shape (n_groups, n_groups), bool
         Whether the items of a group come before those of another, and never the other way round.
+    degrees : float
+        Degrees of freedom of intervals: one less than there are clusters, or inf for the normal distribution.
     """
 
     strengths: FloatArray
@@ -75,11 +78,19 @@ class FittedStrengths:
     comparison_covariance: FloatArray | None = None
     groups: list[list[Any]] = dataclasses.field(default_factory=list)
     above: NDArray[np.bool_] | None = None
+    degrees: float = np.inf
     _model: Model | None = dataclasses.field(default=None, compare=False)
+    _parameters: FloatArray | None = dataclasses.field(default=None, compare=False)
 
     @staticmethod
-    def of(model: Model, above: NDArray[np.bool_], values: FloatArray, covariance: FloatArray) -> FittedStrengths:
-        """Return a fit with these values, which `Model.reported` has in its order."""
+    def of(
+        model: Model, parameters: FloatArray, covariance: FloatArray, degrees: float, above: NDArray[np.bool_]
+    ) -> FittedStrengths:
+        """Return a fit with these parameters and their covariance."""
+        values, covariance = (
+            model.reported(parameters[:, np.newaxis])[:, 0],
+            model.reported(model.reported(covariance).T),
+        )
         n, k, c = model.n_items, *model.n_coefficients
         ends, groups = np.cumsum([0, n, k, c, values.size - n - k - c]), model.groups
         parts = [(values[a:b], covariance[a:b, a:b]) for a, b in itertools.pairwise(ends.tolist())]
@@ -87,7 +98,7 @@ class FittedStrengths:
         if len(above) > 1:
             own = np.where(groups[:, np.newaxis] == groups, own, np.nan)
         errors = np.sqrt(np.maximum(np.diag(own), 0.0))
-        fit = FittedStrengths(strengths, errors, own, model.names, above=above, _model=model)
+        fit = FittedStrengths(strengths, errors, own, model.names, above=above, degrees=degrees)
         fit.groups.extend([model.names[i] for i in np.flatnonzero(groups == g).tolist()] for g in range(len(above)))
         more: dict[str, Any] = {}
         if k:
@@ -97,7 +108,7 @@ class FittedStrengths:
         if model.likelihood.ties == "davidson":
             more["draw_sizes"] = model.likelihood.sizes[1:]
             more["log_deltas"], more["log_delta_covariance"] = of_draws
-        return dataclasses.replace(fit, **more)
+        return dataclasses.replace(fit, **more, _model=model, _parameters=parameters)
 
     def __iter__(self) -> Iterator[FloatArray]:
         """Yield strengths, standard errors and covariance."""
@@ -108,7 +119,7 @@ class FittedStrengths:
         return f"FittedStrengths(n_items={len(self.names)}, strongest={self.names[int(self.strengths.argmax())]!r})"
 
     def intervals(self, confidence: float = 0.95) -> FloatArray:
-        """Compute an interval for the strength of each item, from the normal approximation.
+        """Compute an interval for the strength of each item, by the normal distribution, or t where there are clusters.
 
         Parameters
         ----------
@@ -120,8 +131,75 @@ class FittedStrengths:
         ndarray, shape (n_items, 2), float64
             Lower and upper end.
         """
-        reach = _quantile(confidence) * self.standard_errors
+        reach = quantile(confidence, self.degrees) * self.standard_errors
         return np.column_stack([self.strengths - reach, self.strengths + reach])
+
+    def bootstrap(self, n: int = 1000, *, rng: validation.RandomState = None, clusters: Any = None) -> FloatArray:
+        """Fit strengths to rankings that are drawn again from those of the fit, with replacement.
+
+        Parameters
+        ----------
+        n : int
+            Number of fits.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
+        clusters : array_like, shape (n_rankings,), optional
+            Judges or sessions: whole clusters are drawn, with all their rankings and weights. By default each ranking
+            is drawn by itself, as often as its weight says, which must be a whole number.
+
+        Returns
+        -------
+        ndarray, shape (n, n_items), float64
+            Strengths of each fit. A row is NaN if its rankings do not determine them; a warning counts these.
+        """
+        model, parameters = self._of_fit("bootstrap")
+        number, n = model.likelihood.observed.counts.size, validation.count(n, "n", 1)
+        codes = None if clusters is None else clusters_of(clusters, number)[0]
+        rng = np.random.default_rng(validation.check_random_state(rng))
+        fits = model.reported(resampled.bootstrap(model, parameters, n, rng, codes))[: len(self.names)].T
+        lost = int(np.isnan(fits[:, 0]).sum())
+        if lost:
+            problem = f"{lost:,} of {n:,} fits to rankings drawn again have no finite maximum, and are NaN"
+            validation.warn(f"{problem}: a fit with a ridge has one")
+        return fits
+
+    def ranks(
+        self, rule: validation.RankRule = "simultaneous", confidence: float = 0.95, *, rng: validation.RandomState = 0
+    ) -> IntArray:
+        """Compute an interval for the rank of each item: how many others are ahead of it for certain, and behind it.
+
+        Parameters
+        ----------
+        rule : {"each", "simultaneous", "overlap"}
+            Another item is ahead if it is stronger by more than the interval of the difference, and all intervals hold
+            at once: those of all differences ("simultaneous", for the whole table), or those from one item ("each", for
+            a statement about it alone). "overlap": if its interval does not overlap the one of the item, as on public
+            leaderboards; the more items, the fewer such ranks are right.
+        confidence : float
+            Probability that the differences lie in these intervals, between 0 and 1.
+        rng : None, int, SeedSequence, BitGenerator or Generator
+            Source of the random numbers. The same key gives the same bits for any number of threads; a generator is
+            advanced by one draw, and None is fresh entropy.
+
+        Returns
+        -------
+        ndarray, shape (n_items, 2), int64
+            The best and the worst rank; 1 is the first. It takes O(n_items^2) steps for each sample.
+        """
+        reach, rule = quantile(confidence, self.degrees), validation.choice(rule, "rule", validation.RankRule)
+        model, _ = self._of_fit("ranks")
+        ahead = np.zeros((1, 1), dtype=bool) if self.above is None else self.above
+        generator = np.random.default_rng(validation.check_random_state(rng))
+        certain = ahead[np.ix_(model.groups, model.groups)]
+        of_fit = self.strengths, self.covariance, certain
+        return resampled.ranks(*of_fit, rule, reach, confidence, self.degrees, generator)
+
+    def _of_fit(self, method: str) -> tuple[Model, FloatArray]:
+        """Return what was fitted, which a result that was put together by hand does not have."""
+        whole = self._model is not None and self._parameters is not None
+        validation.require(whole, f"{method} needs a result of fit_strengths")
+        return cast("Model", self._model), cast("FloatArray", self._parameters)
 
     def predict(self, rankings: Any) -> FloatArray:
         """Compute the probability of each ranking among the items that it holds: of ``[a, b]``, that a comes first.
@@ -183,7 +261,7 @@ class FittedStrengths:
             if more is not None and covariance is not None:
                 labels += [f"({label} {number})" for number in numbers[: more.size]]
                 values, errors = np.append(values, more), np.append(errors, np.sqrt(np.diag(covariance)))
-        reach = _quantile(confidence) * errors
+        reach = quantile(confidence, self.degrees) * errors
         columns = zip(values, errors, values - reach, values + reach, strict=True)
         texts = [tuple(f"{number:.4f}" for number in row) for row in columns]
         head = ("item", "strength", "std. error", f"{100 * confidence:g}% from", "to")
@@ -207,9 +285,3 @@ class FittedStrengths:
         axes.set_xlabel(f"strength, with intervals of {100 * confidence:g}%")
         axes.grid(axis="x", alpha=0.3)
         return figure
-
-
-def _quantile(confidence: float) -> float:
-    """Return how many standard errors an interval of this confidence reaches to each side."""
-    confidence = validation.real(confidence, "confidence", above=0.0, below=1.0)
-    return NormalDist().inv_cdf(0.5 + 0.5 * confidence)

@@ -42,6 +42,7 @@ class Likelihood:
     sizes: IntArray
     n_features: int
     n_draws: int
+    size: int
     unit: float
 
     def __init__(self, observed: Observed, n_items: int, ties: validation.Ties, n_threads: int | None) -> None:
@@ -62,6 +63,7 @@ class Likelihood:
         else:
             self.sizes = self.sizes[:1]
         self.n_draws = self.sizes.size - 1
+        self.size = n_items + self.n_features + self.n_draws
         self.unit = float((table @ AS_COUNTED[ties]).max(initial=self.others.counts.max(initial=0.0))) or 1.0
         self.battles, self.others = self._counted(self.counts)
 
@@ -82,17 +84,19 @@ class Likelihood:
         counts = np.append(self.battles.results, self.others.counts)
         return float(counts.min(initial=1.0, where=counts > 0.0))
 
+    def scores(self, observed: Observed, parameters: FloatArray) -> FloatArray:
+        """Return the scores of entries: strengths, and what features of comparisons add."""
+        n, k = self.n_items, self.n_features
+        return parameters[:n][observed.entries] + observed.features @ parameters[n : n + k]
+
     def slopes(self, observed: Observed, parameters: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return log-probabilities of rankings, and their slopes by scores of entries and by log deltas.
 
         Entries must be in the order of their places if there are draws.
         """
-        n, k = self.n_items, self.n_features
-        scores, log_deltas = parameters[:n][observed.entries], parameters[n + k :]
-        if k:
-            scores = scores + observed.features @ parameters[n : n + k]
+        scores = self.scores(observed, parameters)
         if self.n_draws:
-            return Stages(observed, self.sizes).slopes(scores, log_deltas)
+            return Stages(observed, self.sizes).slopes(scores, parameters[self.n_items + self.n_features :])
         values, slopes = negative_log_likelihood(scores, observed.places, observed.limits, self.n_threads, 1)
         return -values, -slopes, np.zeros((values.size, 0))
 
@@ -151,7 +155,7 @@ class Likelihood:
     def _links(self, parameters: FloatArray) -> Iterator[tuple[Any, ...]]:
         """Yield the links of entries, and with draws the information about these and log deltas."""
         n, k, others = self.n_items, self.n_features, self.others
-        scores = parameters[:n][others.entries] + others.features @ parameters[n : n + k]
+        scores = self.scores(others, parameters)
         if self.n_draws:
             yield from Stages(others, self.sizes).information(scores, parameters[n + k :])
         elif others.counts.size:
@@ -172,7 +176,11 @@ class Battles(NamedTuple):
         """Return the log weights of the results, the log of their sum, and the chances."""
         n = self.n_items
         half = 0.5 * (parameters[self.i] - parameters[self.j] + self.features @ parameters[n:])
-        logs = np.stack([half, -half, np.full(half.size, log_delta[0])] if log_delta.size else [half, -half])
+        if not log_delta.size:
+            least, higher = np.exp(-2.0 * np.abs(half)), half > 0.0
+            chances = np.stack([np.where(higher, 1.0, least), np.where(higher, least, 1.0)]) / (1.0 + least)
+            return np.stack([half, -half]), np.abs(half) + np.log1p(least), chances
+        logs = np.stack([half, -half, np.full(half.size, log_delta[0])])
         top = logs.max(axis=0)
         chances = np.exp(logs - top)
         total = chances.sum(axis=0)

@@ -53,13 +53,14 @@ class Observed(NamedTuple):
             for part in (rows[i : i + at_once] for i in range(0, rows.size, at_once)):
                 yield part, self.limits[part][:, np.newaxis] + np.arange(length)
 
-    def split(self, groups: IntArray) -> Observed:
-        """Return what each ranking says about the items of each group."""
+    def split(self, groups: IntArray) -> tuple[Observed, IntArray]:
+        """Return what each ranking says about the items of each group, and the ranking that says it."""
         ranking, of_entry = self.ranking, groups[self.entries]
         order = np.lexsort((of_entry, ranking))
         new = np.append(True, (np.diff(ranking[order]) != 0) | (np.diff(of_entry[order]) != 0))[: order.size]
         limits = np.append(np.flatnonzero(new), order.size)
-        return self.of_entries(order, limits, self.counts[ranking[order[limits[:-1]]]])
+        source = ranking[order[limits[:-1]]]
+        return self.of_entries(order, limits, self.counts[source]), source
 
 
 def read(

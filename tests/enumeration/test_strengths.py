@@ -527,49 +527,71 @@ def test_draws_with_a_probability_of_their_own(longest, unranked):
 @pytest.mark.parametrize("ties", ["unknown", "half", "davidson"])
 @pytest.mark.parametrize("longest", [2, 4])
 def test_features_of_comparisons(longest, ties):
-    """Gradient and information of strengths, coefficients and log deltas by enumeration, in battles and in rankings.
+    """Slopes and information of each ranking by enumeration: gradient, and all four covariances.
 
     Mutants: features of the loser less those of the winner; features of merged rankings in another order; cross terms
-    left out; coefficients in the unit of the fit; battles merged whose features differ; half a win for one item only.
+    left out; coefficients in the unit of the fit; battles merged whose features differ; half a win for one item only;
+    weights squared in "robust", or not in "clustered"; no G / (G - 1); a cluster's slopes squared before their sum;
+    information of a cluster added in the jackknife; slopes of draws or features left out of a sandwich.
     """
     rng, n = np.random.default_rng(5), 4
     sizes = np.append(rng.integers(2, longest + 1, 60), [2, 2])
     items = np.concatenate([rng.permutation(n)[:size] for size in sizes])
     tied = ties == "davidson" or longest == 2
     places = np.concatenate([rng.integers(0, 2, size) if tied else rng.permutation(size) for size in sizes])
-    ends, counts = np.append(0, np.cumsum(sizes)), rng.integers(1, 4, sizes.size)
+    ends, counts, judges = np.append(0, np.cumsum(sizes)), rng.integers(1, 4, sizes.size), np.arange(sizes.size) % 7
     rows = np.column_stack([np.tile([0.0, 1000.0], items.size)[: items.size], rng.integers(0, 2, items.size)])
+    options = {"weights": counts, "comparison_features": rows, "ties": ties}
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=".*are ties of all their items")
-        fit = plr.fit_strengths(items, places, ends, weights=counts, comparison_features=rows, ties=ties)
+        fit = plr.fit_strengths(items, places, ends, **options)
+        fits = {kind: plr.fit_strengths(items, places, ends, **options, covariance=kind,
+                                        clusters=None if kind == "robust" else judges)
+                for kind in ("robust", "clustered", "jackknife")}  # fmt: skip
     drawn = [] if fit.draw_sizes is None else fit.draw_sizes.tolist()
 
-    def value(parameters):
+    def values(parameters):
         scores = parameters[:n][items] + rows / [1000.0, 1.0] @ parameters[n : n + 2]
-        deltas, total = {1: 0.0, **dict(zip(drawn, parameters[n + 2 :], strict=True))}, 0.0
-        for a, b, count in zip(ends, ends[1:], counts, strict=False):
+        deltas, result = {1: 0.0, **dict(zip(drawn, parameters[n + 2 :], strict=True))}, np.zeros(sizes.size)
+        for number, (a, b) in enumerate(itertools.pairwise(ends)):
             stages = [{*np.flatnonzero(places[a:b] == place).tolist()} for place in np.unique(places[a:b])]
             if ties == "davidson":
-                total += count * davidson_luce(scores[a:b], deltas, stages, ())
+                result[number] = davidson_luce(scores[a:b], deltas, stages, ())
             elif ties == "half" or len(stages) == b - a:
                 orders = [np.argsort(places[a:b])] if len(stages) > 1 else [[0, 1], [1, 0]]
-                total += count * np.mean(plr.ranking_log_prob(scores[a:b], np.array(orders)))
-        return total
+                result[number] = np.mean(plr.ranking_log_prob(scores[a:b], np.array(orders)))
+        return result
 
     at = np.concatenate([fit.strengths, fit.comparison_coefficients * [1000.0, 1.0], fit.log_deltas if drawn else []])
     steps = 1e-3 * np.eye(at.size)
-    assert np.abs([(value(at + s) - value(at - s)) / 2e-3 for s in steps]).max() < 2e-4
-    grid = [
-        [[value(at + i * a + j * b) for i, j in itertools.product((1, -1), repeat=2)] for a in steps] for b in steps
-    ]
-    information = -np.array(grid) @ [1.0, -1.0, -1.0, 1.0] / 4e-6
+    slopes = np.array([(values(at + s) - values(at - s)) / 2e-3 for s in steps]).T  # (rankings, parameters)
+    assert np.abs(counts @ slopes).max() < 2e-4
+    signs = [*itertools.product((1, -1), repeat=2)]
+    grid = np.array([[[values(at + i * a + j * b) for i, j in signs] for a in steps] for b in steps])
+    each = np.tensordot(grid, [1.0, -1.0, -1.0, 1.0], (2, 0)) / -4e-6  # (parameters, parameters, rankings)
+    information = each @ counts
     information[:n, :n] += 1.0
-    centre = np.eye(at.size)
+    inverse = np.linalg.inv(information)
+    of_judges = np.array([(counts * (judges == judge)) @ slopes for judge in range(7)])
+    left_out = np.array([
+        np.linalg.solve(information - each @ (counts * (judges == judge)), of_judges[judge]) for judge in range(7)
+    ])  # fmt: skip
+    expected = {
+        "observed": inverse,
+        "robust": inverse @ (slopes.T * counts @ slopes) @ inverse,
+        "clustered": 7 / 6 * inverse @ (of_judges.T @ of_judges) @ inverse,
+        "jackknife": 6 / 7 * left_out.T @ left_out,
+    }
+    centre, units = np.eye(at.size), np.outer([1000.0, 1.0], [1000.0, 1.0])
     centre[:n, :n] -= 1.0 / n
-    expected = centre @ np.linalg.inv(information) @ centre
-    np.testing.assert_allclose(fit.covariance, expected[:n, :n], atol=1e-4)
-    units = np.outer([1000.0, 1.0], [1000.0, 1.0])
-    np.testing.assert_allclose(fit.comparison_covariance * units, expected[n : n + 2, n : n + 2], atol=1e-4)
+    for kind, result in {"observed": fit, **fits}.items():
+        covariance, rest = centre @ expected[kind] @ centre, slice(n, n + 2)
+        np.testing.assert_allclose(result.covariance, covariance[:n, :n], atol=1e-4, err_msg=kind)
+        np.testing.assert_allclose(result.comparison_covariance * units, covariance[rest, rest], atol=1e-4)
+        if drawn:
+            np.testing.assert_allclose(result.log_delta_covariance, covariance[n + 2 :, n + 2 :], atol=1e-4)
+        reach = (result.intervals()[:, 1] - result.strengths) / result.standard_errors
+        np.testing.assert_allclose(reach, 1.959964 if kind in ("observed", "robust") else 2.446912, atol=1e-6)
     assert "(comparison feature 1)" in fit.summary()
 
 
@@ -698,6 +720,102 @@ def test_groups_of_items_without_a_finite_difference():
     chain = plr.fit_strengths([[i, i + 1] for i in range(6)], undecided="groups")
     assert chain.groups == [[i] for i in range(7)]
     assert np.array_equal(chain.above, np.triu(np.ones((7, 7)), 1))
+
+
+def test_many_models_of_few_clusters():
+    """Sums by pairs of entries and by rows of a matrix are the same. Mutant: entries of a row lost."""
+    import plrank_fast.strengths.uncertainty as uncertainty
+
+    battles = plr.sample_rankings(np.zeros(12), 300, 2, rng=0)
+    options = {"covariance": "clustered", "clusters": np.arange(300) // 60}
+    with pytest.MonkeyPatch.context() as patch:
+        by_rows = plr.fit_strengths(battles, **options)
+        patch.setattr(uncertainty, "MOST_BY_PAIRS", 0)
+        patch.setattr(uncertainty, "ENTRIES_AT_ONCE", 24)
+        by_pairs = plr.fit_strengths(battles, **options)
+    np.testing.assert_allclose(by_rows.covariance, by_pairs.covariance, rtol=1e-9)
+    each = plr.fit_strengths(battles, covariance="clustered", clusters=np.arange(300))
+    robust = plr.fit_strengths(battles, covariance="robust")
+    np.testing.assert_allclose(each.covariance * 299 / 300, robust.covariance, rtol=1e-9)
+
+
+@pytest.mark.parametrize("by_judge", [False, True])
+@pytest.mark.parametrize("many", [False, True])
+def test_bootstrap(many, by_judge, monkeypatch):
+    """A fit to rankings drawn again is the fit to those numbers; their spread is that of the errors.
+
+    Mutants: steps that end early; a judge drawn whose rankings count once; kinds of rankings in another order.
+    """
+    import plrank_fast.strengths.resampled as resampled
+
+    if many:
+        monkeypatch.setattr(resampled, "MANY_DRAWS", 0)
+    rng, counts = np.random.default_rng(1), []
+    rankings = [rng.permutation(4)[: rng.integers(2, 4)].tolist() for _ in range(150)] + [[0]]
+    rankings += [[{0, 1}]] * 20 + [[{2, 3}]] * 20
+    weights = rng.integers(1, 4, len(rankings))
+    judges = np.arange(len(rankings)) % 40
+    fit = plr.fit_strengths(rankings, weights=weights, ties="davidson")
+    whole = type(fit._model.likelihood).with_counts
+    monkeypatch.setattr(type(fit._model.likelihood), "with_counts", lambda a, b: counts.append(b) or whole(a, b))
+    fits = fit.bootstrap(100, rng=3, clusters=judges if by_judge else None)
+    assert fits.shape == (100, 4)
+    assert np.array_equal(fits, fit.bootstrap(100, rng=3, clusters=judges if by_judge else None))
+    kinds = fit._model.likelihood.kinds
+    for drawn, refit in zip(counts[:10], fits, strict=False):
+        one = np.array([np.flatnonzero(kinds == kind)[0] for kind in np.flatnonzero(drawn)])
+        again = plr.fit_strengths([rankings[i] for i in one], weights=drawn[drawn > 0], ties="davidson", names=range(4))
+        np.testing.assert_allclose(again.strengths, refit, atol=1e-6)
+    assert kinds[150] == -1
+    totals = [drawn[: fit._model.likelihood.counts.size].sum() for drawn in counts]
+    assert np.mean(totals) == pytest.approx(weights.sum() - weights[150], rel=0.03)
+    kind = {"covariance": "clustered", "clusters": judges} if by_judge else {}
+    errors = plr.fit_strengths(rankings, weights=weights, ties="davidson", **kind).standard_errors
+    np.testing.assert_allclose(fits.std(axis=0), errors, rtol=0.35)  # 5 of its errors, of which 100 fits have 7 %
+
+
+def test_fits_that_no_drawing_determines():
+    """Mutants: rows of 10^8 in place of NaN; fractions of rankings drawn; groups drawn as one."""
+    fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"]])
+    with pytest.warns(UserWarning, match=r"of 50 fits to rankings drawn again have no finite maximum, and are NaN"):
+        fits = fit.bootstrap(50, rng=0)
+    assert np.isnan(fits).any(axis=1).sum() > 10
+    assert np.nanmax(np.abs(fits)) < 10.0
+    with pytest.raises(ValueError, match=r"weights must be whole numbers, or have clusters drawn, got 0\.5"):
+        plr.fit_strengths([["a", "b"], ["b", "a"]], weights=[0.5, 1.0]).bootstrap(2)
+    halves = plr.fit_strengths([["a", "b"], ["b", "a"]] * 4, weights=[0.5, 1.0] * 4)
+    assert np.isfinite(halves.bootstrap(5, rng=0, clusters=[0, 0, 1, 1, 2, 2, 3, 3])).all()
+
+
+def test_ranks_by_three_rules():
+    """Ranks by hand where errors are known; all items equal: the rule for the whole table holds in 95 % of them.
+
+    Of 300 tables 5 % may be wrong, and 28 or more with probability 1e-3. Mutants: one item's intervals for all; t as
+    normal; rows and columns exchanged; intervals that touch; groups above left out.
+    """
+    fit = plr.fit_strengths([["a", "b"], ["b", "a"]], weights=[55, 45])
+    assert fit.ranks("overlap").tolist() == fit.ranks("each").tolist() == [[1, 2], [1, 2]]
+    fit = plr.fit_strengths([["a", "b"], ["b", "a"]], weights=[70, 30])
+    assert fit.ranks("overlap").tolist() == fit.ranks().tolist() == [[1, 1], [2, 2]]
+    few = {"covariance": "clustered", "clusters": [0, 1, 2, 0, 1, 2]}
+    wide = plr.fit_strengths([["a", "b"]] * 3 + [["b", "a"]] * 3, weights=[24, 30, 16, 9, 14, 7], **few)
+    reach = wide.strengths[0] / wide.standard_errors[0]  # a t of 2 degrees has 4.30
+    assert wide.ranks().tolist() == ([[1, 1], [2, 2]] if reach > 4.4 else [[1, 2], [1, 2]])
+    rng, wrong = np.random.default_rng(0), {"each": 0, "simultaneous": 0, "overlap": 0}
+    first, covered = [0, 1, 2, 3, 4, 5, 6, 7], 0
+    for _ in range(300):
+        battles = plr.sample_rankings(np.zeros(8), 200, 2, rng=rng)
+        fit = plr.fit_strengths(battles)
+        for rule in wrong:
+            ranks = fit.ranks(rule)
+            wrong[rule] += bool((ranks[first] != [1, 8]).any())
+            covered += rule == "each" and int((ranks == [1, 8]).all(axis=1).sum())
+    assert wrong["simultaneous"] < 28 < 40 < wrong["each"]
+    assert covered / 2400 > 0.93
+    assert wrong["overlap"] < 60
+    groups = plr.fit_strengths([["a", "b"], ["b", "c"], ["c", "b"]], undecided="groups")
+    for rule in wrong:
+        assert groups.ranks(rule).tolist() == [[1, 1], [2, 3], [2, 3]]
 
 
 def test_draws_as_r_fits_them():
