@@ -29,6 +29,7 @@ from plrank_fast._adapters.expected_loss import (
     check_second_derivatives,
     expected_loss,
     loss_options,
+    seed_of,
     warn_if_all_alike,
 )
 from plrank_fast._adapters.layouts import check_shapes, layout_of, warn_if_one_list
@@ -196,6 +197,10 @@ def _first_query(number: Any) -> Any:
 def _checked_words(words: NDArray[Any]) -> list[int]:
     """Return the words of a key once their values are known."""
     return validation.each(words >= 0, words, "key", "not be negative").tolist()
+
+
+def _seed_of(words: NDArray[Any]) -> Any:
+    return seed_of(_checked_words(words), 32)
 
 
 def _constant(values: Any, name: str) -> Any:
@@ -395,7 +400,7 @@ def _losses_on_host(
         batch = {**dict.fromkeys(OPTIONAL), **batch}
         with _nan_where_refused(raises, values[index], gradient[index]), _query_named(scores[index], batch):
             values[index], alike = expected_loss(
-                scores[index], batch.pop("labels").astype(np.float64), words=partial(_checked_words, words),
+                scores[index], batch.pop("labels").astype(np.float64), seed=partial(_seed_of, words),
                 first_query=first_query, gradient=gradient[index], **batch, **dict(static),
             )  # fmt: skip
             all_alike &= alike

@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._adapters import device_copies
 from plrank_fast._adapters.device_copies import on_host, reading, results
-from plrank_fast._adapters.expected_loss import expected_loss, loss_options, warn_if_all_alike
+from plrank_fast._adapters.expected_loss import expected_loss, loss_options, seed_of, warn_if_all_alike
 from plrank_fast._adapters.layouts import count_queries, warn_if_one_list
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
@@ -145,7 +145,7 @@ def _evaluate(*inputs: Any, direction: Any = None) -> tuple[Any, Any]:
     (gradient, loss), send = results(scores, (shape, of_loss), (_dtype_of_gradient(scores), scores.dtype))
     with contextlib.nullcontext() if device_copies.is_cuda(scores) else threads_of("torch"):
         values, all_alike = expected_loss(
-            *arrays, words=lambda: _seed(seed).tolist(), direction=direction, gradient=gradient, wait=wait,
+            *arrays, seed=lambda: seed_of(_seed(seed).tolist(), 64), direction=direction, gradient=gradient, wait=wait,
             labels_are_here=not device_copies.is_cuda(inputs[1]), **options,
         )  # fmt: skip
     warn_if_all_alike(all_alike, values.size, arrays[3])

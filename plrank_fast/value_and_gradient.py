@@ -8,9 +8,22 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
+from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast._core.gradients.conditional import CONDITIONAL
+from plrank_fast._core.gradients.pl_rank import PL_RANK_2
+from plrank_fast._core.gradients.pl_rank_groups import PL_RANK_3
+from plrank_fast._core.gradients.policy_gradient import PLACEMENT, POLICY_GRADIENT
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, resolve_method
 from plrank_fast.probabilities import expected_metric
 from plrank_fast.validation import FloatArray, RandomState
+
+OF_RANKINGS = {  # estimators that draw no noise of their own, whose rankings give the value too
+    "cmc": CONDITIONAL,
+    "pl_rank_1": PLACEMENT,
+    "pl_rank_2": PL_RANK_2,
+    "pl_rank_3": PL_RANK_3,
+    "policy_gradient": POLICY_GRADIENT,
+}
 
 
 def value_and_gradient(
@@ -96,9 +109,22 @@ def value_and_gradient(
             scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True,
             stop=stop_probability,
         )  # fmt: skip
-    options: dict[str, Any] = {"offsets": offsets, "n_threads": validation.threads(n_threads)}
-    options |= {"n_samples": n_samples or ESTIMATORS[method].n_samples, "first_query": first_query}
-    options["rng"] = validation.DrawnKey(rng)
-    gradient = ESTIMATORS[method].function(scores, relevance, rank_weights, **options)
-    values = expected_metric(scores, relevance, rank_weights, method="sample", **options)
-    return values, gradient
+    n_threads, n_samples = validation.threads(n_threads), n_samples or ESTIMATORS[method].n_samples
+    arrays = scores, relevance, rank_weights
+    if method in OF_RANKINGS:
+        return of_rankings(method, *arrays, offsets, n_samples, rng, n_threads, first_query, value=True)
+    options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads, "n_samples": n_samples}
+    options |= {"first_query": first_query, "rng": validation.DrawnKey(rng)}
+    gradient = ESTIMATORS[method].function(*arrays, **options)
+    return expected_metric(*arrays, method="sample", **options), gradient
+
+
+def of_rankings(
+    method: str, scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, offsets: ArrayLike | None,
+    n_samples: int | None, rng: RandomState, n_threads: int | None, first_query: int, **results: Any,
+) -> Any:  # fmt: skip
+    """Call one of ``OF_RANKINGS``; ``results`` are options of ``sampled.estimate``."""
+    return _sampled.estimate(
+        OF_RANKINGS[method], scores, relevance, rank_weights, offsets, n_samples or ESTIMATORS[method].n_samples, None,
+        rng, "auto", n_threads, None, first_query, **results,
+    )  # fmt: skip

@@ -229,7 +229,7 @@ def normalised_loss(scores, relevance, rank_weights, first_query, *, offsets=Non
     gradient = np.empty(scores.shape)
     return expected_loss(
         scores, relevance, offsets, None, None, rank_weights, metric="ndcg", cutoff=None, gain="linear",
-        max_label=None, reduction="mean", method="exact", words=None, gradient=gradient, rtol=1e-6,
+        max_label=None, reduction="mean", method="exact", seed=None, gradient=gradient, rtol=1e-6,
         n_threads=n_threads, first_query=first_query,
     )[0], gradient  # fmt: skip
 

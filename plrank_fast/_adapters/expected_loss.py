@@ -16,7 +16,8 @@ from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
 from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.second_derivatives import pl_rank_exact_hvp
-from plrank_fast.validation import FloatArray
+from plrank_fast.validation import FloatArray, RandomState
+from plrank_fast.value_and_gradient import OF_RANKINGS, of_rankings
 
 CHECKS: dict[str, Callable[[Any], Any]] = {
     "cutoff": lambda cutoff: None if cutoff is None else validation.ranks_that_count(cutoff),
@@ -64,7 +65,7 @@ def expected_loss(
     max_label: float | None,
     reduction: str,
     method: str,
-    words: Callable[[], list[int]],
+    seed: Callable[[], RandomState],
     gradient: NDArray[Any],
     wait: Callable[[], Any] = lambda: None,
     labels_are_here: bool = True,
@@ -76,7 +77,7 @@ def expected_loss(
     The second result is whether no query has documents of different relevance, which `warn_if_all_alike` takes.
     The scores have a shape that `layout_of` takes, and ``gradient``, of float64 or float32, has theirs, with 0 in the
     padding. It takes the options of ``plrank_fast.torch.ExpectedMetricLoss``, as `loss_options` returns them;
-    ``options`` go to `value_and_gradient`. Only sampled methods call ``words``, which returns the words of the seed.
+    ``options`` go to `value_and_gradient`. Only sampled methods call ``seed``.
     Arrays may be copied from a device until ``wait`` returns, labels unless ``labels_are_here``; what needs none of
     the values that are not here is done before.
     With a ``direction``, a change of the scores, the exact method writes the derivative of the gradient along it, and
@@ -123,6 +124,11 @@ def expected_loss(
             given_scores, target.relevance, target.rank_weights, layout.offsets, target.stop, options["rtol"], factors,
             over_ideal, n_threads, slopes,
         )  # fmt: skip
+    elif method in OF_RANKINGS and direction is None:
+        values = of_rankings(
+            method, given_scores, target.relevance, target.rank_weights, layout.offsets, options["n_samples"], seed(),
+            n_threads, options["first_query"], factors=factors, over_ideal=over_ideal, scaled=slopes,
+        )  # fmt: skip
     else:
         if over_ideal:
             # A query without relevant documents has an ideal metric of 0, and no gradient.
@@ -130,7 +136,7 @@ def expected_loss(
         if direction is None:
             values, ascent = target.value_and_gradient(
                 given_scores, method, offsets=layout.offsets,
-                rng=None if method == EXACT else np.random.SeedSequence(words()), **options,
+                rng=None if method == EXACT else seed(), **options,
             )  # fmt: skip
         else:
             values, along = np.zeros(n_queries), layout.documents(direction, "direction")
@@ -146,6 +152,13 @@ def expected_loss(
         gradient.fill(0)
         gradient.reshape(-1)[layout.places] = slopes  # np.put takes three times as long
     return values, all_alike
+
+
+def seed_of(words: list[int], bits: int) -> RandomState:
+    """Return a seed of words of so many bits: where it fits, an int below 2**128, of which the core makes a key."""
+    if len(words) * bits <= 128 and max(words, default=0) < 1 << bits:
+        return sum(word << bits * i for i, word in enumerate(words))
+    return np.random.SeedSequence(words)
 
 
 def warn_if_all_alike(all_alike: bool, n_queries: int, mask: NDArray[Any] | None) -> None:

@@ -21,7 +21,7 @@ Each module imports only modules listed above it; ``...`` stands for estimators,
     _core/random        streams, selection    key  stream  selection
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              noise  introselect  samplers
-    _core/gradients     estimators, exact     estimator  pl_rank  hessian  ...  sampled  exact  curvature
+    _core/gradients     estimators, exact     estimator  pl_rank  hessian  ...  scale  sampled  exact  curvature
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
     .                   the C interface       cython_plrank
     _adapters           calls from XLA        xla_calls

@@ -154,27 +154,38 @@ def test_default_is_ndcg_at_10_of_grades(library):
     near(library, (evaluate(library, scores, labels, offsets=offsets)[0], -share.mean()))
 
 
+@pytest.mark.parametrize("method", ["exact", "cmc", "pl_rank_3", "policy_gradient"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 @pytest.mark.parametrize("lengths", [(5, 0, 1, 30, 7), (3, 40_000)], ids=["short", "a long one"])
-def test_queries_have_the_bits_of_the_parts(dtype, lengths, on_team):
+def test_queries_have_the_bits_of_the_parts(dtype, lengths, method, on_team, costs):
     """Expectations, ideal DCG, weights and sign, which the loop over queries multiplies.
 
     Mutants: the workspace of the ideal too small, or over the gradient; another query's factor; 1 over an ideal of 0;
-    gradients of float32 rounded before the product; a query of its own loop not multiplied.
+    gradients of float32 rounded before the product; a query of its own loop not multiplied; the value of a single
+    document left at 0; the lanes of a group taken for its ranks.
     """
     rng, offsets = np.random.default_rng(1), np.append(0, np.cumsum(lengths))
     scores, grades = rng.normal(size=offsets[-1]).astype(dtype), rng.integers(0, 5, offsets[-1]).astype(dtype)
     grades[:3] = 0.0
     weight = np.arange(1.0, offsets.size)
     weights, gains = plr.dcg_weights(max(lengths))[:10], plr.gains(grades)
-    values, gradient = plr.value_and_gradient(scores, gains, weights, offsets=offsets, method="exact")
+    sampling = {} if method == "exact" else {"n_samples": 3, "rng": 6}
+    problem = scores, gains, weights
+    values, gradient = plr.value_and_gradient(*problem, offsets=offsets, method=method, **sampling)
+    if sampling:
+        drawn = plr.expected_metric(*problem, offsets=offsets, method="sample", **sampling)
+        np.testing.assert_allclose(values, drawn, rtol=1e-14)
+        function = getattr(plr, method, None) or getattr(plr, f"pl_rank_{method}")
+        np.testing.assert_array_equal(gradient, function(*problem, offsets=offsets, **sampling))
     ideal = plr.ideal_dcg(gains, weights, offsets=offsets)
     shares = np.divide(-weight / weight.sum(), ideal, out=np.zeros(ideal.size), where=ideal > 0.0)
     out = np.full(offsets[-1], np.nan, dtype)
+    if lengths[-1] == 40_000:
+        costs(round_ns=1e3)
     for n in (1, 2, 3):
         got = on_team(n, lambda n_threads: expected_loss(
             scores, grades, offsets, None, weight, None, metric="ndcg", cutoff=10, gain="exponential", max_label=None,
-            reduction="mean", method="exact", words=None, rtol=1e-6, n_threads=n_threads,
+            reduction="mean", method=method, n_samples=3, seed=lambda: 6, rtol=1e-6, n_threads=n_threads,
             first_query=0, gradient=out,
         )[0])  # fmt: skip
         np.testing.assert_array_equal(got, shares * values)

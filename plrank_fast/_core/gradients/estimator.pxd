@@ -37,7 +37,9 @@ cdef struct Estimate:
     # outputs: sums, until the driver takes their mean
     double *gradient             # (n_items,) OUT, zero at first; one number if the estimate is one per query
     double *hessian              # (n_items,) OUT, zero at first, or NULL
+    double *value                # (1,) OUT, the mean metric of the rankings that are accumulated, or NULL
     # state of the driver
+    Sum metric                   # of the rankings so far
     intp_t until_moved           # rankings still to accumulate before sums are moved to totals
     Sum *totals                  # sums that have been moved out of gradient and Hessian
     bint in_totals               # whether any have been moved

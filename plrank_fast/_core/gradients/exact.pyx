@@ -7,7 +7,7 @@ from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
-from plrank_fast._core.ranking.metrics cimport ideal_dcg_of_query, ranking_workspace, require_an_ideal
+from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
 from plrank_fast._core.runtime.arguments cimport (
     LARGEST_PLAIN_COUNT,
     NOT_TAKEN,
@@ -22,16 +22,14 @@ from plrank_fast._core.runtime.arguments cimport (
     checked_threads,
     checked_tolerance,
     chosen,
-    plain,
     validation,
     zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.layout cimport aligned
-from plrank_fast._core.runtime.magnitudes cimport PLR_DOUBLES, PLR_FLOATS, PLR_KINDS
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport loop_of_team, parallel_loop, run_in_team
 from plrank_fast._core.runtime.threads cimport Workspaces, cancellation, raise_if_stopped, signal_came
@@ -129,15 +127,6 @@ cdef void find_rank_probabilities(
 # Batch
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef struct Scale:
-    # factors of the values, and of gradients, which are written to one of two arrays
-    const double *factors        # one for each query, or NULL
-    double factor                # of all queries otherwise
-    bint over_ideal              # they are divided by the ideal DCG, and 0 where that is 0
-    double *doubles
-    float *floats
-
-
 cdef struct ExactCall:
     Queries queries
     exact_query query            # what all queries share; the outputs are those of the first one
@@ -151,28 +140,14 @@ cdef size_t bytes_of_call(const ExactCall *call, intp_t n_items, int n_threads) 
     cdef size_t n_bytes = kernels.workspace(&call.query, n_items, n_threads)
     if call.scale == NULL:
         return n_bytes
-    return aligned(n_items * sizeof(double)) + max(n_bytes, ranking_workspace(n_items) + n_items * sizeof(double))
+    return aligned(n_items * sizeof(double)) + max(n_bytes, scale_workspace(n_items))
 
 
 cdef void solve_and_scale(const ExactCall *call, const Query *view, exact_query *query, char *workspace) noexcept nogil:
-    cdef const Scale *scale = call.scale
-    cdef double *gradient = <double *>workspace
-    cdef double *keys = <double *>(workspace + aligned(view.n_items * sizeof(double)))
-    cdef double *weights = keys + view.n_items
-    cdef double factor = scale.factor if scale.factors == NULL else scale.factors[view.index], ideal
-    cdef intp_t d
-    query.gradient = gradient
-    kernels.solve(query, keys)
-    if scale.over_ideal:
-        ideal = ideal_dcg_of_query(view, view.cutoff, keys, weights, <int32_t *>(weights + view.n_items))
-        factor = factor / ideal if ideal > 0.0 else 0.0
-    query.value *= factor
-    if scale.floats != NULL:
-        for d in range(view.n_items):
-            scale.floats[view.first + d] = <float>(factor * gradient[d])
-    else:
-        for d in range(view.n_items):
-            scale.doubles[view.first + d] = factor * gradient[d]
+    cdef char *unused = workspace + aligned(view.n_items * sizeof(double))
+    query.gradient = <double *>workspace
+    kernels.solve(query, <double *>unused)
+    query.value *= scale_gradient(call.scale, view, query.gradient, unused)
 
 
 cdef void solve_query(const ExactCall *call, intp_t q, exact_query query, char *workspace) noexcept nogil:
@@ -265,25 +240,15 @@ def scaled_expectations(
     (n_docs,) of float64 or float32. The other arguments are those of ``expectations``.
     """
     cdef ExactCall call
-    cdef Scale scale = Scale(NULL, 0.0, over_ideal, NULL, NULL)
+    cdef Scale scale
     cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets, n_threads)
-    cdef int kind = PLR_KINDS
-    cdef intp_t n_items
-    cdef void *results = plain(gradient, &kind, &n_items, True)
     call.query = new_query(checked.queries.n_ranks)
     call.query.rtol = checked_tolerance(rtol)
     if stop is not None:
         stop = validation.chances_to_stop(stop, checked.n_items)
         call.query.stop = <const double *>data_of(stop)
     n_threads = checked_threads(n_threads)
-    if over_ideal:
-        require_an_ideal(checked, rank_weights)
-    if type(factors) is float:
-        scale.factor = factors
-    else:
-        scale.factors = <const double *>data_of(factors)
-    scale.floats = <float *>results if kind == PLR_FLOATS else NULL
-    scale.doubles = <double *>results if kind == PLR_DOUBLES else NULL
+    scale = scale_of(checked, rank_weights, factors, over_ideal, gradient)
     values = zeros(checked.n_queries)
     call.queries, call.scale, call.value = checked.queries, &scale, <double *>data_of(values)
     call.query.gradient = call.value  # that there is one decides about the workspace; each query's is in its own

@@ -10,6 +10,7 @@ import numpy as np
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, estimator_in, ns_per_sample
+from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
 from plrank_fast._core.random.key cimport draw_key, is_plain_source
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
@@ -190,6 +191,20 @@ cdef void finish(const Estimator *estimator, Estimate *estimate) noexcept nogil:
     take_mean(estimate.gradient, totals, n, denominator)
     if estimate.hessian != NULL:
         take_mean(estimate.hessian, of_hessian, n, denominator)
+    if estimate.value != NULL:
+        estimate.value[0] = value_of(&estimate.metric) / estimate.draw.n_samples
+
+
+cdef void add_metrics(
+    Estimate *estimate, const int32_t *rankings, intp_t n_rankings, intp_t to_next_ranking, intp_t to_next_rank
+) noexcept nogil:
+    cdef intp_t i, k
+    cdef double metric
+    for i in range(n_rankings):
+        metric = 0.0
+        for k in range(estimate.cutoff):
+            metric += estimate.rank_weights[k] * estimate.relevance[rankings[i * to_next_ranking + k * to_next_rank]]
+        add(&estimate.metric, metric)
 
 
 cdef void accumulate_some(
@@ -200,6 +215,8 @@ cdef void accumulate_some(
         estimator.observe(estimate, rows, n_rankings, estimate.length)
         return
     estimator.accumulate(estimate, rows, n_rankings, estimate.length)
+    if estimate.value != NULL:
+        add_metrics(estimate, rows, n_rankings, estimate.length, 1)
     note_used(estimator, estimate, n_rankings)
 
 
@@ -207,6 +224,8 @@ cdef void accumulate_columns(
     const Estimator *estimator, Estimate *estimate, const int32_t *columns, intp_t n_lanes
 ) noexcept nogil:
     estimator.accumulate_group(estimate, columns, n_lanes)
+    if estimate.value != NULL:
+        add_metrics(estimate, columns, n_lanes, 1, GROUP_SIZE)
     note_used(estimator, estimate, n_lanes)
 
 
@@ -280,6 +299,8 @@ cdef struct Call:
     const double *rewards        # (n_queries, n_samples), or NULL
     double *out
     double *hessian              # or NULL
+    double *values               # (n_queries,) metrics, or NULL
+    const Scale *scale           # of values and gradient, or NULL
 
 
 cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
@@ -295,13 +316,26 @@ cdef Estimate estimate_in(const Call *call, intp_t q) noexcept nogil:
         estimate.given = call.given + q * call.draw.n_samples * call.length
     if call.rewards != NULL:
         estimate.rewards = call.rewards + q * call.draw.n_samples
+    if call.values != NULL:
+        estimate.value = call.values + q
     return estimate
+
+
+cdef size_t scale_bytes(const Call *call, intp_t n_items) noexcept nogil:
+    return 0 if call.scale == NULL else scale_workspace(n_items)
+
+
+cdef void scale_query(const Call *call, intp_t q, char *workspace) noexcept nogil:
+    cdef Query query = query_at(&call.queries, q)
+    if call.scale != NULL:
+        call.values[q] *= scale_gradient(call.scale, &query, call.out + query.first, workspace)
 
 
 cdef void estimate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const Call *call = <const Call *>call_
     cdef Estimate estimate = estimate_in(call, q)
     estimate_query(&call.estimator, &estimate, workspace)
+    scale_query(call, q, workspace)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -359,7 +393,7 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
     cdef intp_t n_items = estimate.n_items, cutoff = estimate.cutoff
     cdef size_t columns_bytes = group_bytes(n_items, cutoff)
     cdef Workspaces totals = None, estimating = Workspaces(
-        1, columns_bytes + state_bytes(&call.estimator, n_items, cutoff))
+        1, max(columns_bytes + state_bytes(&call.estimator, n_items, cutoff), scale_bytes(call, n_items)))
     cdef int passed
     query.columns = <int32_t *>estimating.of_thread(0)
     query.workspace = estimating.of_thread(0) + columns_bytes
@@ -376,6 +410,7 @@ cdef int estimate_long_query(const void *call_, intp_t q, int n_threads) except 
         for passed in range(passes_of(&call.estimator)):
             accumulate_long(&query, passed, estimate.given, estimate.draw.n_samples)
     run_in_team(finish_in_team, &query, n_threads)
+    scale_query(call, q, estimating.of_thread(0))
     return 0
 
 
@@ -401,27 +436,45 @@ cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) excep
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
     batch.fewest_items = call.estimator.fewest_items
-    batch.workspace = query_workspace(&call.estimator, checked.longest, n_ranks)
+    batch.workspace = max(
+        query_workspace(&call.estimator, checked.longest, n_ranks), scale_bytes(call, checked.longest))
     batch.cost = cost_of_query
     batch.kind = <const void *>call.estimator.accumulate
     return run_batch(&batch, n_threads)
 
 
+cdef void evaluate_single_items(Call *call, const Queries *queries, intp_t n_queries) noexcept:
+    """Set the values of queries of one item, which estimators of gradients skip, and their gradients, which are 0."""
+    cdef Query query
+    cdef double[8] workspace
+    cdef intp_t q
+    call.queries = queries[0]
+    for q in range(n_queries if queries.n_ranks > 0 else 0):
+        query = query_at(queries, q)
+        if query.n_items == 1:
+            call.values[q] = query.rank_weights[0] * query.relevance[0]
+            scale_query(call, q, <char *>workspace)
+
+
 def estimate(
     estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-    first_query, hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None
+    first_query, hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None, bint value=False,
+    factors=None, bint over_ideal=False, scaled=None
 ):
     """Return the estimate of ``estimator``, an object of its module, with its Hessian diagonal on request.
 
     The arguments are those of ``pl_rank_3``, the ``baseline`` of policy gradients, and ``noise`` and ``sigma`` of
     StochasticRank. ``given_noise`` replaces the noise of a single query: (n_samples, n_docs) standard exponential
-    numbers E for Gumbel noise -log E, or standard normal ones.
+    numbers E for Gumbel noise -log E, or standard normal ones. With a ``value``, which takes no noise, return the mean
+    metric of each query's rankings before its gradient. With ``factors`` return it times these, and write the gradient
+    times these to ``scaled``, as ``exact.scaled_expectations`` does.
     """
     cdef Call call
     cdef uint64_t[2] key
     cdef bint with_hessian = checked_flag(hessian, "hessian")
     cdef bint with_baseline = checked_flag(baseline, "baseline")
     cdef CheckedBatch checked
+    cdef Scale scale
     cdef intp_t n_results
     call.estimator = estimator_in(estimator, with_hessian, with_baseline)
     checked = checked_batch(
@@ -456,10 +509,24 @@ def estimate(
     else:
         validation.check_random_state(rng)
     call.out = checked.result(n_results)
+    call.values, call.scale = NULL, NULL
     if with_hessian:
         diagonal = zeros(n_results)
         call.hessian = <double *>data_of(diagonal)
+    if factors is not None:
+        scale = scale_of(checked, rank_weights, factors, over_ideal, scaled)
+        call.scale = &scale
+    if value or factors is not None:
+        values = zeros(checked.n_queries)
+        call.values = <double *>data_of(values)
+        evaluate_single_items(&call, &checked.queries, checked.n_queries)
     run_estimator(&call, checked, n_threads)
+    if factors is not None:
+        if checked.queries.n_ranks == 0:
+            scaled.fill(0.0)
+        return values
+    if value:
+        return values, checked.delivered(n_results, None)
     if with_hessian:
         result = checked.delivered(n_results, None)
         return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
@@ -480,6 +547,7 @@ def log_prob_gradient(estimator, scores, offsets, rankings, cotangent, n_threads
         call.given, call.length = <const int32_t *>data_of(rankings), n_ranks
         call.rewards = <const double *>data_of(rewards)
         call.hessian = NULL
+        call.values, call.scale = NULL, NULL
         call.estimator = estimator_in(estimator, False, False)
         run_estimator(&call, checked, n_threads)
     return checked.delivered(checked.n_items, None)
