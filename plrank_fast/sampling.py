@@ -84,7 +84,18 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
-    return _samplers.sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query)
+    batch, among_all = validation.batch_that_can_be_drawn(scores, offsets, n_threads)
+    number = validation.count(n_samples, "n_samples", 1)
+    n_ranks = validation.ranks_that_count(cutoff, batch.longest)
+    method, first = (
+        validation.choice(sampler, "sampler", validation.Sampler),
+        validation.count(first_query, "first_query", 0),
+    )
+    validation.addressable((batch.n_queries, number, n_ranks), 4, "n_samples")
+    rankings = _samplers.sample_rankings(batch, number, n_ranks, method, validation.source_of_keys(rng), first)
+    if among_all is not None:
+        _samplers.number_among_all(rankings, *among_all)
+    return rankings[0] if offsets is None else rankings
 
 
 def ranking_log_prob(

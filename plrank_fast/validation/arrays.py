@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each, require
+from plrank_fast.validation.checks import LARGEST_MAGNITUDE, SMALLEST_MAGNITUDE, each
 
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
@@ -387,5 +387,6 @@ def broadcast_with_batch(shape: tuple[int, ...], batch_shape: tuple[int, ...], n
 def addressable(shape: tuple[int, ...], itemsize: int, name: str) -> tuple[int, ...]:
     """Return ``shape`` if an array of it could exist at all."""
     size = math.prod(shape, start=itemsize)
-    require(size < 2**63, f"{name} asks for an array of shape {shape}, {size} bytes: more than can be addressed")
+    if size >= 2**63:
+        raise ValueError(f"{name} asks for an array of shape {shape}, {size} bytes: more than can be addressed")
     return shape

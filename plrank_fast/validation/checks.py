@@ -175,6 +175,8 @@ def real(
 
 def count(value: Any, name: str, lowest: int, highest: int = LARGEST_COUNT) -> int:
     """Return an integer from ``lowest`` to ``highest``; bool and float are no integers."""
+    if type(value) is int and lowest <= value <= highest:
+        return value
     number = integer(value, name)
     if not lowest <= number <= highest:
         limit = f"least {lowest}" if number < lowest else f"most {'2**59' if highest == LARGEST_COUNT else highest}"
@@ -217,13 +219,13 @@ def threads(n_threads: Any) -> int | None:
 
 
 def choice(value: Any, name: str, choices: Any) -> Any:
-    """Return ``value`` if it is one of ``choices``: names, or a type of ``choices.py``."""
+    """Return ``value``, as a plain str, if it is one of ``choices``: names, or a type of ``choices.py``."""
     choices = getattr(choices, "__args__", choices)  # get_args takes a microsecond
     if not isinstance(value, str) or value not in choices:
         listed = ", ".join(map(repr, choices))
         error = ValueError if isinstance(value, str) else TypeError
         raise error(f"{name} must be one of {listed}, got {shown(value)}")
-    return value
+    return str(value)
 
 
 def factor(value: Any, name: str) -> float:

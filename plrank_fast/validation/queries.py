@@ -137,6 +137,22 @@ def items_that_can_be_drawn(
     return scores_[possible], np.searchsorted(possible, offsets_), possible, offsets_
 
 
+def batch_that_can_be_drawn(
+    scores: ArrayLike, offsets: ArrayLike | None, n_threads: int | None
+) -> tuple[CheckedBatch, tuple[IntArray, IntArray, IntArray] | None]:
+    """Return the batch of the items with scores above -inf.
+
+    If there are others, the second result is what converts indices among these items to indices among all: where each
+    query starts, the numbers of the items, and the offsets.
+    """
+    checked = plain_batch(scores, ABSENT, ABSENT, offsets, n_threads)
+    if checked is not None:
+        return checked, None
+    kept, starts, possible, all_offsets = items_that_can_be_drawn(scores, offsets)
+    checked = batch_of(kept, None, None, starts, threads(n_threads))
+    return checked, None if possible is None else (starts, possible, all_offsets)
+
+
 def of_all_items(values: FloatArray, possible: IntArray | None, offsets: IntArray) -> FloatArray:
     """Return values of all items from the values of those that can be drawn; the others are 0."""
     if possible is None:

@@ -177,9 +177,7 @@ def test_sections_of_modules_that_run_batches():
 
 RAW_BUFFERS = re.compile(r"\b(data_of|doubles_of|read_only|PyObject_GetBuffer)\(")
 WITH_RAW_BUFFERS = {
-    "_core/runtime/arguments", "_core/runtime/buffers", "_core/random/selection", "_core/ranking/weights",
-    "_core/ranking/rankings", "_core/sampling/samplers", "_core/gradients/pl_rank_groups", "_core/gradients/sampled",
-    "_core/gradients/exact", "_core/gradients/curvature",
+    "_core/runtime/arguments", "_core/runtime/buffers", "_core/gradients/sampled", "_core/gradients/exact",
 }  # fmt: skip
 
 

@@ -7,7 +7,7 @@ divided by the mean curvature, so a first pass over the documents adds the curva
 from libc.math cimport fabs
 from libc.string cimport memset
 
-from plrank_fast._core.runtime.buffers cimport data_of, doubles_of
+from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.teams cimport ITEMS_PER_RANGE, number_of_ranges, run_ranges
 from plrank_fast._core.runtime.threads cimport resolve_threads
@@ -57,31 +57,34 @@ cdef void divide(void *call_, intp_t start, intp_t stop) noexcept nogil:
             call.doubles[d], call.doubles[call.n_docs + d] = gradient, curvature
 
 
-cdef int read(Call *call, object ascent, object diagonal) except -1:
-    call.ascent = doubles_of(ascent, &call.n_docs)
-    call.diagonal = doubles_of(diagonal, &call.n_docs) if diagonal is not None else NULL
-    return 0
+cdef Call call_of(const double[::1] ascent, const double[::1] diagonal) noexcept:
+    return Call(numbers(ascent), numbers(diagonal), NULL, 1.0, 0.0, ascent.shape[0], NULL, NULL)
 
 
-def total_curvature(ascent, diagonal, n_threads):
+def total_curvature(const double[::1] ascent, const double[::1] diagonal, n_threads):
     """Return the sum of the curvatures of documents; ``diagonal`` may be None."""
-    cdef Call call
-    read(&call, ascent, diagonal)
+    cdef Call call = call_of(ascent, diagonal)
     sums = np.zeros(number_of_ranges(call.n_docs))
-    call.sums = <double *>data_of(sums)
+    call.sums = results(sums)
     run_ranges(add_curvatures, &call, call.n_docs, 0.5, resolve_threads(n_threads))
     return sums.sum()
 
 
-def divided(ascent, diagonal, double divisor, double least, n_threads, out):
+def divided(
+    const double[::1] ascent, const double[::1] diagonal, double divisor, double least, n_threads, out
+):
     """Write minus the gradient and the curvatures over ``divisor``, to which ``least`` is added.
 
     ``out`` is an array (2, n_docs) of float64 or float32.
     """
-    cdef Call call
-    read(&call, ascent, diagonal)
+    cdef Call call = call_of(ascent, diagonal)
+    cdef float[::1] floats = None
+    flat = out.reshape(-1)
     call.divisor, call.least = divisor, least
-    call.doubles = <double *>data_of(out) if out.itemsize == sizeof(double) else NULL
-    call.floats = <float *>data_of(out) if call.doubles == NULL else NULL
+    if call.n_docs > 0 and out.itemsize == sizeof(float):
+        floats = flat
+        call.floats = &floats[0]
+    else:
+        call.doubles = results(flat)
     run_ranges(divide, &call, call.n_docs, 1.0, resolve_threads(n_threads))
     return out

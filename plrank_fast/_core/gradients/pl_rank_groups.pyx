@@ -21,7 +21,7 @@ from plrank_fast._core.gradients.pl_rank cimport (
 from plrank_fast._core.ranking.weights cimport (
     Weights, sort_weights, weigh, weight_octaves, weights_workspace,
 )
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport numbers
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.magnitudes cimport PLR_NEGATIVE, any_negative, found_by_team
 from plrank_fast._core.runtime.scalar_types cimport int8_t, int32_t, intp_t
@@ -243,12 +243,12 @@ PL_RANK_3 = as_object(pl_rank_3_in_groups)
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def amplification(scores, rank_weights):
+def amplification(const double[::1] scores, const double[::1] rank_weights):
     """Return the bounds on the amplification in rankings of a query, without and with octaves of its weights."""
     cdef Weights weights
-    cdef const double *theta = <const double *>data_of(rank_weights)
-    memory = np.empty(weights_workspace(scores.size) // 8)
-    weigh(&weights, <const double *>data_of(scores), scores.size, <char *>data_of(memory))
+    cdef const double *theta = numbers(rank_weights)
+    cdef double[::1] memory = np.empty(weights_workspace(scores.shape[0]) // 8)
+    weigh(&weights, numbers(scores), scores.shape[0], <char *>&memory[0])
     return (
-        worst_amplification(&weights, NULL, theta, rank_weights.size),
-        worst_amplification(&weights, sort_weights(&weights), theta, rank_weights.size))
+        worst_amplification(&weights, NULL, theta, rank_weights.shape[0]),
+        worst_amplification(&weights, sort_weights(&weights), theta, rank_weights.shape[0]))

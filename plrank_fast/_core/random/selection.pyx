@@ -8,7 +8,6 @@ by counting, in vector registers.
 
 from libc.math cimport INFINITY, ceil, sqrt
 
-from plrank_fast._core.runtime.buffers cimport data_of
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
 from plrank_fast._core.runtime.simd cimport simd_level
 
@@ -215,16 +214,14 @@ cdef void sort_short(double *keys, int32_t *items, intp_t n) noexcept nogil:
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def smallest(keys, items, intp_t k, bint only_guaranteed=False):
+def smallest(double[::1] keys, int32_t[::1] items, intp_t k, bint only_guaranteed=False):
     """Select and sort the ``k`` smallest in place; ``only_guaranteed`` uses no pivot but the median of medians."""
-    cdef double *of_items = <double *>data_of(keys)
-    cdef int32_t *numbers = <int32_t *>data_of(items)
-    cdef intp_t n = keys.size
+    cdef intp_t n = keys.shape[0]
     if n == 0 or k <= 0:
         return
     with nogil:
         if only_guaranteed and k < n:
-            select_with_budget(of_items, numbers, n, k - 1, 0)
+            select_with_budget(&keys[0], &items[0], n, k - 1, 0)
         else:
-            select_smallest(of_items, numbers, n, k)
-        sort_pairs(of_items, numbers, min(k, n))
+            select_smallest(&keys[0], &items[0], n, k)
+        sort_pairs(&keys[0], &items[0], min(k, n))

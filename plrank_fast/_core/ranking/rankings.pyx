@@ -5,7 +5,8 @@ import numpy as np
 from libc.string cimport memcpy, memset
 
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport data_of, read_only
+from plrank_fast._core.runtime.buffers cimport integers
+from plrank_fast._core.runtime.queries cimport longest_query
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 
 
@@ -78,45 +79,53 @@ cdef void copy_and_check(const void *call_, intp_t q, char *workspace) noexcept 
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-def checked(given, offsets, intp_t cutoff, bint prefixes, n_threads):
+def checked(given, const int64_t[::1] offsets, intp_t cutoff, bint prefixes, n_threads):
     """Return a copy in int32 of rankings, (n_queries, n_rankings, length) in int32 or int64, and their first fault.
 
     The fault is ``(kind, (query, ranking, rank))``; its kind is 0 if there is none. With ``prefixes``, a ranking may
     end early, with -1 after its last item. O(D + N K).
     """
-    cdef Batch batch = new_batch(<const int64_t *>read_only(offsets), given.shape[0])
+    cdef Batch batch = new_batch(integers(offsets), given.shape[0])
     cdef Call call
-    rankings, faults = np.empty(given.shape, np.int32), np.zeros((given.shape[0] + 1, 3), np.int64)
-    call.given, call.is_narrow, call.rankings = read_only(given), given.itemsize == 4, <int32_t *>data_of(rankings)
-    call.offsets, call.faults = batch.offsets, <int64_t *>data_of(faults)
-    call.n_rankings, call.length, call.cutoff, call.prefixes = given.shape[1], given.shape[2], cutoff, prefixes
-    batch.call = &call
-    batch.query = copy_and_check
-    batch.fewest_items = 0
-    batch.workspace = np.diff(offsets).max(initial=0) * sizeof(int64_t)
-    batch.ns_per_item = 1.0 + call.n_rankings
-    run_batch(&batch, n_threads)
-    query = int((faults[:, 0] > 0).argmax())
-    kind, ranking, rank = faults[query].tolist()
+    cdef const int32_t[::1] narrow = None
+    cdef const int64_t[::1] wide = None
+    cdef int32_t[::1] copies
+    cdef int64_t[:, ::1] of_queries
+    rankings, faults, flat = np.empty(given.shape, np.int32), np.zeros((given.shape[0] + 1, 3), np.int64), given.ravel()
+    query = kind = ranking = rank = 0
+    if given.size > 0:
+        copies, of_queries = rankings.ravel(), faults
+        if given.itemsize == 4:
+            narrow = flat
+            call.given, call.is_narrow = &narrow[0], True
+        else:
+            wide = flat
+            call.given, call.is_narrow = &wide[0], False
+        call.rankings, call.offsets, call.faults = &copies[0], batch.offsets, &of_queries[0, 0]
+        call.n_rankings, call.length, call.cutoff, call.prefixes = given.shape[1], given.shape[2], cutoff, prefixes
+        batch.call = &call
+        batch.query = copy_and_check
+        batch.fewest_items = 0
+        batch.workspace = longest_query(offsets) * sizeof(int64_t)
+        batch.ns_per_item = 1.0 + call.n_rankings
+        run_batch(&batch, n_threads)
+        query = int((faults[:, 0] > 0).argmax())
+        kind, ranking, rank = faults[query].tolist()
     return rankings, (kind, (query, ranking, rank))
 
 
-def at_places(table, offsets, rankings, double otherwise):
+def at_places(
+    const double[:, ::1] table, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings, double otherwise
+):
     """Return the entry of ``table`` (n_docs, length) for the item at each rank of checked rankings; in their shape.
 
     Past the end of a ranking it is ``otherwise``.
     """
-    cdef const double *entries = <const double *>read_only(table)
-    cdef const int64_t *starts = <const int64_t *>read_only(offsets)
-    cdef const int32_t *items = <const int32_t *>read_only(rankings)
-    cdef intp_t n_rankings = rankings.shape[1], length = rankings.shape[2], q, k
-    cdef double *found
-    values = np.empty(rankings.shape)
-    found = <double *>data_of(values)
-    for q in range(<intp_t>rankings.shape[0]):
-        for _ in range(n_rankings):
-            for k in range(length):
-                found[k] = entries[(starts[q] + items[k]) * length + k] if items[k] >= 0 else otherwise
-            found += length
-            items += length
+    cdef intp_t q, i, k
+    values = np.empty((rankings.shape[0], rankings.shape[1], rankings.shape[2]))
+    cdef double[:, :, ::1] found = values
+    for q in range(rankings.shape[0]):
+        for i in range(rankings.shape[1]):
+            for k in range(rankings.shape[2]):
+                found[q, i, k] = table[offsets[q] + rankings[q, i, k], k] if rankings[q, i, k] >= 0 else otherwise
     return values

@@ -1,6 +1,6 @@
 """Weights of one query's items, which samplers and estimators share, and how peaked they are."""
 
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport numbers
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.scalar_types cimport intp_t
@@ -137,11 +137,11 @@ cdef char *weigh_by_team(
 # For tests
 # ---------------------------------------------------------------------------------------------------------------------
 
-def arrival(scores, double wanted):
+def arrival(const double[::1] scores, double wanted):
     """Return (time, rate): when ``wanted`` items are expected to have arrived, and the rate of arrivals then."""
     cdef Weights weights
     cdef arrivals last
-    memory = np.empty(weights_workspace(scores.size) // 8)
-    weigh(&weights, <const double *>data_of(scores), scores.size, <char *>data_of(memory))
+    cdef double[::1] memory = np.empty(weights_workspace(scores.shape[0]) // 8)
+    weigh(&weights, numbers(scores), scores.shape[0], <char *>&memory[0])
     last = expected_arrivals(sort_weights(&weights), wanted, 1e300)
     return last.time, last.rate

@@ -21,6 +21,11 @@ cdef inline const int64_t *integers(const int64_t[::1] view) noexcept nogil:
 
 
 @boundscheck(False)
+cdef inline int32_t *written(int32_t[:, :, ::1] view) noexcept nogil:
+    return &view[0, 0, 0]
+
+
+@boundscheck(False)
 cdef inline const int32_t *rankings(const int32_t[:, :, ::1] view) noexcept nogil:
     return &view[0, 0, 0]
 

@@ -23,24 +23,15 @@ import numpy as np
 
 from libc.math cimport INFINITY, log2, sqrt
 
-from plrank_fast._core.random.key cimport draw_key, is_plain_source
+from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
     PLR_OCTAVES, Weights, arrivals, effective_items, expected_arrivals, sort_weights, weigh, weigh_by_team,
     weights_workspace,
 )
-from plrank_fast._core.runtime.arguments cimport (
-    LARGEST_PLAIN_COUNT,
-    NOT_TAKEN,
-    CheckedBatch,
-    checked_count,
-    checked_cutoff,
-    checked_threads,
-    chosen,
-    validation,
-)
+from plrank_fast._core.runtime.arguments cimport CheckedBatch
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport numbers, written
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, padded, take
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
@@ -624,69 +615,47 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef void number_among_all(
-    int32_t *rankings, intp_t n_ranks, const int64_t *possible, int64_t first
-) noexcept nogil:
-    """Convert indices among the items of a query that can be drawn to indices among all, of which ``first`` is 0."""
-    cdef intp_t i
-    for i in range(n_ranks):
-        if rankings[i] >= 0:
-            rankings[i] = <int32_t>(possible[rankings[i]] - first)
+def sample_rankings(
+    CheckedBatch checked not None, intp_t n_samples, intp_t cutoff, str sampler, rng, uint64_t first_query
+):
+    """Return rankings (n_queries, n_samples, cutoff); the cutoff is at most the length of the longest query.
 
-
-def sample_rankings(scores, n_samples, cutoff, offsets, rng, sampler, n_threads, first_query):
-    """Return rankings (n_queries, n_samples, cutoff), without the first axis if there are no ``offsets``.
-
-    The arguments are those of the public function. The output of a query is first written when it is drawn: touching
-    gigabytes at once takes longer than a round may.
+    The output of a query is first written when it is drawn: touching gigabytes at once takes longer than a round may.
     """
     cdef Call call
     cdef Batch batch
     cdef uint64_t[2] key
-    cdef intp_t q, ranks_of_query
-    cdef const int64_t *numbers
-    cdef const int64_t *starts_among_all
-    possible = None
-    cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
-    if not checked.read_plain(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads):
-        scores, starts, possible, all_offsets = validation.items_that_can_be_drawn(scores, offsets)
-        checked.take(scores, None, None, starts)
-    call.draw.n_samples = checked_count(n_samples, "n_samples", 1)
-    call.draw.cutoff = min(checked_cutoff(cutoff, checked.longest), checked.longest)
-    call.draw.sampler = chosen(sampler, "sampler", SAMPLERS)
-    call.draw.query = checked_count(first_query, "first_query", 0)
-    call.draw.key = key
-    call.draw.first_block = 0
-    call.draw.noisy = NULL
-    n_threads = checked_threads(n_threads)
-    shape = call.draw.n_samples, call.draw.cutoff
-    if offsets is not None:
-        shape = checked.n_queries, call.draw.n_samples, call.draw.cutoff
-    if call.draw.n_samples > LARGEST_PLAIN_COUNT or checked.n_queries > 1:
-        validation.addressable(shape, sizeof(int32_t), "n_samples")
-    rankings = EMPTY(shape, INT32)
-    draw_key(rng if is_plain_source(rng) else validation.stream_key(rng), key)
-    if checked.n_queries == 0 or call.draw.cutoff == 0:
+    cdef intp_t q
+    rankings = EMPTY((checked.n_queries, n_samples, cutoff), INT32)
+    draw_key(rng, key)
+    if checked.n_queries == 0 or cutoff == 0:
         return rankings
     call.queries = checked.queries
-    call.rankings = <int32_t *>data_of(rankings)
+    call.draw = Draw(SAMPLERS[sampler], cutoff, n_samples, &key[0], first_query, 0, NULL)
+    call.rankings = written(rankings)
     for q in range(checked.n_queries):
         if checked.queries.offsets[q + 1] == checked.queries.offsets[q]:  # the driver skips it
-            pad_rankings(rankings_of(&call, q), call.draw.n_samples, call.draw.cutoff, 0)
+            pad_rankings(rankings_of(&call, q), n_samples, cutoff, 0)
     batch = new_batch(checked.queries.offsets, checked.n_queries)
     batch.call = &call
     batch.query = draw_in_batch
     batch.long_query = draw_long_query
-    batch.workspace = weights_workspace(checked.longest) + sampler_workspace(checked.longest, call.draw.cutoff, False)
-    batch.ns_per_item = NS_PER_ITEM * call.draw.n_samples
-    run_batch(&batch, n_threads)
-    if possible is not None:
-        ranks_of_query = call.draw.n_samples * call.draw.cutoff
-        numbers, starts_among_all = <const int64_t *>data_of(possible), <const int64_t *>data_of(all_offsets)
-        for q in range(checked.n_queries):
-            number_among_all(
-                rankings_of(&call, q), ranks_of_query, numbers + checked.queries.offsets[q], starts_among_all[q])
+    batch.workspace = weights_workspace(checked.longest) + sampler_workspace(checked.longest, cutoff, False)
+    batch.ns_per_item = NS_PER_ITEM * n_samples
+    run_batch(&batch, checked.n_threads)
     return rankings
+
+
+def number_among_all(
+    int32_t[:, :, ::1] rankings, const int64_t[::1] starts, const int64_t[::1] possible, const int64_t[::1] offsets
+):
+    """Convert indices among the items of each query that can be drawn to indices among all of them."""
+    cdef intp_t q, i, k
+    for q in range(rankings.shape[0]):
+        for i in range(rankings.shape[1]):
+            for k in range(rankings.shape[2]):
+                if rankings[q, i, k] >= 0:
+                    rankings[q, i, k] = <int32_t>(possible[starts[q] + rankings[q, i, k]] - offsets[q])
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -703,15 +672,15 @@ cdef void prepare_table(void *table_) noexcept nogil:
     guide.sampler.prepare(table.memory, table.query)
 
 
-def items_of_words(scores, words, int n_threads=1):
+def items_of_words(const double[::1] scores, const uint64_t[::1] words, int n_threads=1):
     """Return the items that a guide table, which threads prepare together, draws for random words."""
     cdef Weights weights
     cdef group_query query
-    cdef intp_t n_items = scores.size
+    cdef intp_t n_items = scores.shape[0]
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items) + guide.sampler.size(n_items, 1))
     cdef Table table
-    table.memory = weigh_by_team(
-        &weights, <const double *>data_of(scores), n_items, memory.of_thread(0), n_threads)
+    cdef int32_t[::1] items = np.empty(words.shape[0], dtype=np.int32)
+    table.memory = weigh_by_team(&weights, numbers(scores), n_items, memory.of_thread(0), n_threads)
     query.n_items = n_items
     query.cutoff = 1
     query.weights = weights.relative
@@ -719,23 +688,22 @@ def items_of_words(scores, words, int n_threads=1):
     query.loop = loop_of_team(n_threads)
     table.query = &query
     run_in_team(prepare_table, &table, n_threads)
-    items = np.empty(words.size, dtype=np.int32)
-    guide.look_up(table.memory, <const uint64_t *>data_of(words), words.size, <int32_t *>data_of(items))
-    return items
+    guide.look_up(table.memory, &words[0], words.shape[0], &items[0])
+    return np.asarray(items)
 
 
-def terms_of_costs(scores, intp_t cutoff, intp_t n_samples):
+def terms_of_costs(const double[::1] scores, intp_t cutoff, intp_t n_samples):
     """Return the terms of each row of RATES for a list, and whether "auto" may choose its sampler.
 
     For the spread, it is whether a sampler that uses it may be faster than introselect.
     """
     cdef Weights weights
     cdef Sampler sampler
-    cdef intp_t n_items = scores.size, kind, i
+    cdef intp_t n_items = scores.shape[0], kind, i
     cdef Workspaces memory = Workspaces(1, weights_workspace(n_items))
     cdef double rows
     cdef double[5] rates
-    weigh(&weights, <const double *>data_of(scores), n_items, memory.of_thread(0))
+    weigh(&weights, numbers(scores), n_items, memory.of_thread(0))
     sampler.octaves = sort_weights(&weights)
     sampler.cutoff = cutoff
     rows = expect_draws(&sampler, &weights, 1e9)
