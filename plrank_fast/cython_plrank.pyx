@@ -606,7 +606,7 @@ cdef int32_t plrank_bucket_log_prob(
         for i in range(n_items):
             labels[i] = -<double>buckets[i]
         memset(&query, 0, sizeof(LossQuery))
-        query.n_items = n_items
+        query.n_items = query.cutoff = n_items
         query.scores = scores
         query.labels = labels
         query.gradient = gradient

@@ -191,7 +191,8 @@ def list_mle(
         "index": of equal labels the lower index comes first. A model trained with it learns the order of the file among
         documents of the same grade. "random": each call draws an order, all equally likely, so that the loss averages
         over the calls to its mean over all orders. "exact": minus the log-probability that the ranking agrees with the
-        labels, in any order among equal ones (see ``bucket_log_prob``); it takes no cutoff.
+        labels, in any order among equal ones (see ``bucket_log_prob``); with a cutoff also among all documents after
+        rank K and those tied with it, which count whole.
     rng : None, int, SeedSequence, BitGenerator or Generator
         Source of the key of this call's random streams, for "random" ties. The same key gives the same orders for any
         number of threads. A generator is advanced by one draw; None is fresh entropy.
@@ -234,7 +235,6 @@ def list_mle(
     """
     validation.choice(ties, "ties", validation.LabelTies)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
-    validation.goes_with(cutoff, "cutoff", ties != "exact", "ties='index' or ties='random'")
     return _evaluate(
         "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets, n_threads, out, cutoff=cutoff,
         rng=rng, ties_at_random=ties == "random", first_query=first_query,

@@ -164,5 +164,22 @@ def test_list_mle_with_exact_ties():
     values, gradient = losses.list_mle(scores, -buckets, ties="exact")
     assert values.tobytes() == (0.0 - plr.bucket_log_prob(scores, buckets)).tobytes()
     assert gradient.tobytes() == plr.bucket_log_prob_vjp(scores, buckets, [-1.0]).tobytes()
-    with pytest.raises(ValueError, match="cutoff"):
-        losses.list_mle(scores, -buckets, ties="exact", cutoff=3)
+
+
+@pytest.mark.parametrize("cutoff", range(8))
+@pytest.mark.parametrize("seed", range(6))
+def test_list_mle_with_exact_ties_and_a_cutoff(cutoff, seed):
+    """The sum over all orders in which each of the first K ranks, and of those tied with rank K, has its label.
+
+    Mutants: documents after rank K in the bucket of that rank; a bucket cut at rank K; one rank more.
+    """
+    scores, labels = random_order(seed, 6, n_buckets=2 + seed % 4)
+    best = np.sort(labels)[::-1]
+    n_ranks = 0 if cutoff == 0 else int((labels >= best[min(cutoff, 6) - 1]).sum())
+    rankings = reference.all_rankings(6)
+    agree = [ranking for ranking in rankings if (labels[ranking][:n_ranks] == best[:n_ranks]).all()]
+    value, gradient = losses.list_mle(scores, labels, ties="exact", cutoff=cutoff)
+    assert value == pytest.approx([-np.log(np.exp(plr.ranking_log_prob(scores, agree)).sum())], rel=1e-12, abs=1e-11)
+    last = np.where(labels >= (best[n_ranks - 1] if n_ranks else np.inf), labels, best.min() - 1)
+    same = losses.list_mle(scores, last, ties="exact")
+    assert gradient.tobytes() == same[1].tobytes()

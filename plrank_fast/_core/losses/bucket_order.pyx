@@ -2,7 +2,8 @@
 
 The documents of one label form a bucket. Exponential arrival times are memoryless, so the log-likelihood is a sum over
 buckets, of the log-probability that all documents of the bucket precede all documents of lower labels. Each probability
-is an integral, which ``kernels/losses/tied_bucket.c`` evaluates; for the lowest bucket it is 1.
+is an integral, which ``kernels/losses/tied_bucket.c`` evaluates; for the lowest bucket it is 1. With a cutoff that is
+all documents after the bucket of rank K.
 """
 
 from libc.math cimport exp, log
@@ -81,7 +82,10 @@ cdef intp_t find_buckets(LossQuery *query, Buckets *state) noexcept nogil:
     cdef Sum total = Sum(0.0, 0.0)
     rank_all(query.labels, n_items, n_items, state.scores, state.items)
     for k in range(n_items):
-        if k == 0 or query.labels[state.items[k]] != query.labels[state.items[k - 1]]:
+        if k == 0 or (
+            state.begins[n_buckets - 1] < query.cutoff
+            and query.labels[state.items[k]] != query.labels[state.items[k - 1]]
+        ):
             state.begins[n_buckets] = k
             n_buckets += 1
     state.begins[n_buckets] = n_items
