@@ -608,7 +608,6 @@ def _evaluate(
     )  # fmt: skip
     if not finite:
         validation.representable(values, "scores and labels")
-        validation.representable(gradient, "scores and labels")
     if batch.n_queries > 1 and _magnitudes.all_zero(gradient):
         validation.warn_if_nothing_to_learn(batch, "labels")
     return validation.deliver(values, outputs[0]), validation.deliver(gradient, outputs[1])

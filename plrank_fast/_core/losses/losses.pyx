@@ -20,7 +20,7 @@ from plrank_fast._core.runtime.arguments cimport CheckedBatch
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
-from plrank_fast._core.runtime.magnitudes cimport PLR_NOT_FINITE, are_finite, gain_of_grade, plr_add_flags
+from plrank_fast._core.runtime.magnitudes cimport are_finite, gain_of_grade
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
@@ -47,7 +47,6 @@ cdef struct Call:
     double *gradient             # (n_docs,)
     double *hessian              # (n_docs,), or NULL
     bint to_gains                # labels are small grades, which become gains
-    int *found                   # flags of ``magnitudes.h`` for values and gradient, or NULL
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -95,8 +94,6 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
 cdef void finish_query(const Call *call, LossQuery *query) noexcept nogil:
     if call.loss.finish != NULL and query.n_rows > 0:
         call.loss.finish(query)
-    if call.found != NULL and not (are_finite(query.value, 1) and are_finite(query.gradient, query.n_items)):
-        plr_add_flags(call.found, PLR_NOT_FINITE)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -142,13 +139,12 @@ def evaluate(
     """Return the values (n_queries,) of a loss, its gradient and the diagonal of its Hessian, (n_docs,).
 
     ``n_derivatives`` of these are computed, two of them for "bucket_order" only; None stands for the others. The last
-    result is whether all values and derivatives are finite. The labels are those of the batch, or ``gains`` in their
-    place; ``to_gains`` converts grades that are small. A cutoff of -1 is none.
+    result is whether all values are finite, as derivatives then are. The labels are those of the batch, or ``gains`` in
+    their place; ``to_gains`` converts grades that are small. A cutoff of -1 is none.
     """
     cdef Call call
     cdef Batch batch
     cdef uint64_t[2] key
-    cdef int found = 0
     cdef bint of_gains = to_gains or gains is not None
     cdef const double[::1] discounts = discounts_of(checked.longest if of_gains else 0)
     call.queries = checked.queries
@@ -166,7 +162,6 @@ def evaluate(
     gradient = np.empty(checked.n_items) if n_derivatives > 0 else None
     diagonal = np.empty(checked.n_items) if n_derivatives > 1 else None
     call.values, call.gradient, call.hessian = results(values), results(gradient), results(diagonal)
-    call.found = &found if n_derivatives > 0 else NULL
     if checked.n_items > 0:
         batch = new_batch(checked.queries.offsets, checked.n_queries)
         batch.call = &call
@@ -176,4 +171,4 @@ def evaluate(
         batch.cost = cost_of_loss
         batch.kind = <const void *>call.loss.rows
         run_batch(&batch, checked.n_threads)
-    return values, gradient, diagonal, not found & PLR_NOT_FINITE
+    return values, gradient, diagonal, bool(are_finite(call.values, checked.n_queries))
