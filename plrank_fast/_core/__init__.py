@@ -23,6 +23,7 @@ Each module imports only modules listed above it; ``...`` stands for estimators,
     _core/sampling      samplers              noise  introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  hessian  ...  scale  sampled  exact  curvature
     _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
+    _core/files         text files            letor_lines
     .                   the C interface       cython_plrank
     _adapters           calls from XLA        xla_calls
     ------------------  compiled above, thin Python below

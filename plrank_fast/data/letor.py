@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import math
 import os
 import re
@@ -20,6 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from plrank_fast._core.files.letor_lines import fill_rows, new_rows, read_lines
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData
@@ -29,7 +31,7 @@ MAX_LINE_BYTES = 2**25  # about three million features; a longer "line" is no LE
 MAX_INDEX = 2**31 - 1
 MAX_QID = 2**63 - 1
 MAX_QID_BYTES = 1000  # strings all take the room of the longest
-ROWS_PER_CHUNK = 4096  # bounds the temporaries of the dense matrix
+BYTES_AT_ONCE = 2**18  # of a file that is not packed; a packed one is damaged at some line, and read in small pieces
 
 OTHER_FORMATS = {  # their first bytes tell them
     b"\xff\xfe": "UTF-16 text does: save it as UTF-8",
@@ -185,26 +187,52 @@ class _Rows:
         self.lengths = array("q")  # features in each row
         self.columns = array("i")
         self.values: array[float] = array(dtype.char)  # float or double
-        self.qid_text: str | None = None  # of the file's last row
-        self.indices: list[str] = []  # of the last row, whose columns are row_columns
-        self.row_columns = array("i")
+        self.qid: int | str | None = None  # of the file's last row
+        self.n_lines = 0  # of the file, so far
+        self.few_rows = new_rows(dtype)  # the last ones that were read
 
     def read(self, path: str) -> None:
         """Append the rows of a file."""
-        number, before, self.qid_text = 0, len(self.labels), None
+        before, self.qid, self.n_lines = len(self.labels), None, 0
         self.paths.append(path)
         with _open(path) as file:
             try:
-                for number, line in enumerate(iter(lambda: file.readline(MAX_LINE_BYTES + 1), b""), start=1):
-                    self._append(line, number)
+                for text in _blocks(file):
+                    self._append_lines(text)
                 if len(self.labels) == before:
                     raise ValueError("the file holds no document")
             except (EOFError, zlib.error, gzip.BadGzipFile) as error:
-                raise LetorError(path, number + 1, f"damaged gzip data: {error}") from error
+                raise LetorError(path, self.n_lines + 1, f"damaged gzip data: {error}") from error
             except ValueError as error:
-                raise LetorError(path, max(1, number), error) from error
+                raise LetorError(path, max(1, self.n_lines), error) from error
 
-    def _append(self, line: bytes, number: int) -> None:
+    def _append_lines(self, text: bytes) -> None:
+        """Append whole lines: those in the usual form at once, any other one as `_append` does."""
+        at, has_odd_bytes = 0, b"\r" in text or b"\0" in text
+        labels, lengths, columns, values, queries = self.few_rows
+        while at < len(text):
+            qid = self.qid.encode() if isinstance(self.qid, str) else self.qid
+            at, n_lines, n_rows, n_values, n_queries = read_lines(
+                text, at, has_odd_bytes, *self.few_rows, self.first_index, self.width, MAX_LINE_BYTES, self.string_qids,
+                qid,
+            )  # fmt: skip
+            lines_before, rows_before = self.n_lines, len(self.labels)
+            for number, row, line in queries[:n_queries].tolist():
+                self.n_lines = lines_before + line + 1
+                self._begin_query(number, rows_before + row)
+            self.n_lines = lines_before + n_lines
+            self.labels.frombytes(labels[:n_rows].view(np.uint8))
+            self.lengths.frombytes(lengths[:n_rows].view(np.uint8))
+            self.columns.frombytes(columns[:n_values].view(np.uint8))
+            self.values.frombytes(values[:n_values].view(np.uint8))
+            if n_lines == 0:
+                end = text.find(b"\n", at) + 1 or len(text)
+                self.n_lines += 1
+                self._append(text[at:end])
+                at = end
+
+    def _append(self, line: bytes) -> None:
+        """Append a line of any form, or raise the error that says what is wrong with it."""
         if len(line) > MAX_LINE_BYTES:
             raise ValueError(f"longer than {MAX_LINE_BYTES} bytes")
         if b"\0" in line:
@@ -220,12 +248,12 @@ class _Rows:
         match = LINE.fullmatch(document)
         if not match:
             raise ValueError(_fault(document))
-        label, qid, features = match.groups()
-        if qid != self.qid_text:
-            self._begin_query(qid)
+        label, name, features = match.groups()
+        qid = name if self.string_qids else _whole_qid(name)
+        if qid != self.qid:
+            self._begin_query(qid, len(self.labels))
         tokens = features.replace(":", " ").split()
-        if tokens[::2] != self.indices:
-            self._read_indices(tokens[::2], number)
+        columns = self._columns(tokens[::2])
         values: array[float] = array(self.dtype.char, map(float, tokens[1::2]))
         self.labels.append(float(label))
         if not all(map(math.isfinite, values)):
@@ -234,30 +262,25 @@ class _Rows:
             raise ValueError("label beyond the range of float64")
         self.lengths.append(len(values))
         self.values.extend(values)
-        self.columns.extend(self.row_columns)
+        self.columns.extend(columns)
 
-    def _begin_query(self, text: str) -> None:
-        qid: int | str = text
-        if not self.string_qids:
-            if not re.fullmatch("0*[0-9]{1,19}", text) or int(text[-19:]) > MAX_QID:
-                raise ValueError(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}{STRING_QID_HINT}")
-            qid = int(text[-19:])
-        elif not 0 < len(text.encode()) <= MAX_QID_BYTES:
-            raise ValueError(f"qid must have 1 to {MAX_QID_BYTES} bytes, got {_shown(text)}")
-        self.qid_text = text
+    def _begin_query(self, qid: int | str, row: int) -> None:
+        if isinstance(qid, str) and not 0 < len(qid.encode()) <= MAX_QID_BYTES:
+            raise ValueError(f"qid must have 1 to {MAX_QID_BYTES} bytes, got {_shown(qid)}")
+        self.qid = qid
         file = self.file_of_qid.get(qid)
         if file is None:
             self.file_of_qid[qid] = len(self.paths) - 1
-            self.starts.append(len(self.labels))
+            self.starts.append(row)
         elif file != len(self.paths) - 1:
             raise ValueError(
                 f"query {qid} is in {self.paths[file]} already; if it is another query, load the files one by one and "
                 "put them together with plrank_fast.data.concatenate"
             )
-        elif qid != next(reversed(self.file_of_qid)):  # else it is the same number, written differently
+        else:
             raise ValueError(f"query {qid} returns after others; the documents of a query must follow one another")
 
-    def _read_indices(self, indices: list[str], number: int) -> None:
+    def _columns(self, indices: list[str]) -> list[int]:
         columns = [int(index) - self.first_index for index in indices]
         if columns and columns[0] < 0:
             raise ValueError("index 0: indices start at 1; pass zero_based=True for a file whose indices start at 0")
@@ -266,8 +289,9 @@ class _Rows:
         if columns and columns[-1] >= self.limit:
             raise ValueError(f"feature index {_shown(indices[-1])} is beyond {self.highest}")
         if columns and columns[-1] >= self.width:
-            self.width, self.cause_of_width = columns[-1] + 1, f"{self.paths[-1]}, line {number}: feature {indices[-1]}"
-        self.indices, self.row_columns = indices, array("i", columns)
+            self.width = columns[-1] + 1
+            self.cause_of_width = f"{self.paths[-1]}, line {self.n_lines}: feature {indices[-1]}"
+        return columns
 
     def data(self, name: str) -> RankingData:
         """Return the rows in dense form."""
@@ -277,12 +301,7 @@ class _Rows:
         needed = n_docs * self.width * self.dtype.itemsize
         require_bytes(needed, matrix, remedy if self.n_features is None else "; pass fewer")
         features = np.zeros((n_docs, self.width), self.dtype)
-        lengths, columns, values = (np.asarray(part) for part in (self.lengths, self.columns, self.values))
-        ends = np.append(0, np.cumsum(lengths))
-        for first in range(0, n_docs, ROWS_PER_CHUNK):
-            rows = np.arange(first, min(first + ROWS_PER_CHUNK, n_docs))
-            entries = slice(ends[first], ends[rows[-1] + 1])
-            features[np.repeat(rows, lengths[rows]), columns[entries]] = values[entries]
+        fill_rows(features, self.lengths, self.columns, self.values)
         qids = [*self.file_of_qid]
         return RankingData(
             features=features,
@@ -291,6 +310,29 @@ class _Rows:
             query_ids=np.array(qids, np.str_) if self.string_qids else np.array(qids, np.int64),
             name=name,
         )
+
+
+def _whole_qid(text: str) -> int:
+    if not re.fullmatch("0*[0-9]{1,19}", text) or int(text[-19:]) > MAX_QID:
+        raise ValueError(f"qid must be a whole number from 0 to 2**63 - 1, got {_shown(text)}{STRING_QID_HINT}")
+    return int(text[-19:])
+
+
+def _blocks(file: Any) -> Iterator[bytes]:
+    """Yield the lines of a file, many at a time; one that is too long is cut behind its limit."""
+    at_once = io.DEFAULT_BUFFER_SIZE if isinstance(file, gzip.GzipFile) else BYTES_AT_ONCE
+    rest = b""
+    while piece := file.read1(at_once):
+        lines, line_feed, last = piece.rpartition(b"\n")
+        if line_feed:
+            yield b"".join((rest, lines, line_feed))
+            rest = last
+        else:
+            rest += piece
+            if len(rest) > MAX_LINE_BYTES:
+                break
+    if rest:
+        yield rest
 
 
 def _fault(document: str) -> str:

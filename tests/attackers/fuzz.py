@@ -25,13 +25,14 @@ from typing import Any
 import numpy as np
 
 import naive_letor_reader as naive
-from plrank_fast.data import RankingData, load_letor
+from plrank_fast.data import RankingData, letor, load_letor
 from search import Search, ViolationError, wrong_with
 
 SECONDS_OF_A_CASE = 120.0  # of the processor; longer, and it counts as hanging
 LONG_SHARE = 0.02  # of files of hundreds to thousands of lines; the others have a few
 MOST_NUMBERS = 2_000_000  # of the dense matrix; files that would need more are left out
 HIGHEST_INDEX = 40
+MANY_DIGITS = ("{:.16g}", "{!r}", "{:.17e}", "{:.18f}", "{:.25f}", "{:e}")
 SPELLINGS = ("{}", "{}", "{}", "{}", "+{}", "-{}", "0{}", "{}.", "{}.5", ".{}", "{}e0", "{}E-3", "{}e+2", "-{}.25e-1")
 SEPARATORS = (" ", " ", " ", " ", "  ", "\t", " \t ")
 ENDS = ("", "", "", "", " ", "\r", " # docid = 1 inc = 0.5", " #", "#é: 1:2", "\t\r")
@@ -104,6 +105,7 @@ class Fuzz(Search):
             if len(expected.labels) * expected.columns > MOST_NUMBERS:
                 self.tally["too large"] += 1
                 return
+        letor.BYTES_AT_ONCE = rng.choice((10, 100, 2**18))
         try:
             data = load_letor(
                 paths if len(paths) > 1 else paths[0],
@@ -195,6 +197,8 @@ def _lines(rng: random.Random, options: naive.Options, qid: int) -> tuple[list[s
 
 
 def _number(rng: random.Random) -> str:
+    if rng.random() < 0.2:
+        return rng.choice(MANY_DIGITS).format(rng.gauss(0.0, 1.0) * 10.0 ** rng.randrange(-30, 20))
     return rng.choice(SPELLINGS).format(rng.choice((0, 1, 2, 3, 4, 17, 123456789, rng.randrange(10**6))))
 
 

@@ -1,6 +1,7 @@
 """LETOR files: what is valid loads right, the rest raises naming file and line."""
 
 import bz2
+import decimal
 import gzip
 import os
 import re
@@ -46,6 +47,81 @@ def test_valid_files(tmp_path, content):
     assert data.query_ids.tolist() == [1, 7]
     assert data.name == "data.txt"
     assert data.features.dtype == np.float64
+
+
+USUAL = (
+    b"1 qid:0 1:2 3:0.5 # c\n\n# a comment\n0 qid:00 2:3\r\n+1e0\tqid:9 \t1:-.5e1  3:1.25# c\n0 qid:9\n \t\n"
+    b"2 qid:9223372036854775807 1:0001 003:0.12345678901234567 \t\n3 qid:7 2:1e-300"
+)
+
+
+@pytest.mark.parametrize("bytes_at_once", [1, 7, 40, 2**18])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_usual_lines_are_read_at_once(tmp_path, monkeypatch, dtype, bytes_at_once):
+    """Line by line, and at once but for a line that makes the matrix wider: the same data.
+
+    Mutants: a line that ends with a carriage return left to `_append`, or one with a comment, a qid with zeros before
+    it, or all that follow the first of these; the last line without its line feed left out.
+    """
+    monkeypatch.setattr(letor, "BYTES_AT_ONCE", bytes_at_once)
+    path, one_by_one = written(tmp_path, USUAL), []
+    append = letor._Rows._append
+    with monkeypatch.context() as patch:
+        patch.setattr(letor._Rows, "_append", lambda rows, line: one_by_one.append(line) or append(rows, line))
+        data = load_letor(path, dtype=dtype)
+        assert one_by_one == [b"1 qid:0 1:2 3:0.5 # c\n"]
+        assert load_letor(path, dtype=dtype, n_features=3).fingerprint() == data.fingerprint()
+        assert len(one_by_one) == 1
+        monkeypatch.setattr(letor, "read_lines", lambda text, at, *_: (at, 0, 0, 0, 0))
+        assert load_letor(path, dtype=dtype).fingerprint() == data.fingerprint()
+        assert len(one_by_one) == 1 + USUAL.count(b"\n") + 1
+    assert data.offsets.tolist() == [0, 2, 4, 5, 6]
+    assert data.query_ids.tolist() == [0, 9, 2**63 - 1, 7]
+
+
+def test_more_lines_than_fit_at_once(tmp_path):
+    """Mutants: rows beyond the memory for them; values beyond it, of a line of its own too; numbers of lines of a
+    query, or of the first faulty line, from the first of the rows at once."""
+    path = written(tmp_path, b"".join(b"%d qid:%d\n" % (row % 3, row // 4) for row in range(20_000)))
+    data = load_letor(path)
+    assert data.labels.tolist() == [row % 3 for row in range(20_000)]
+    assert data.offsets.tolist() == [*range(0, 20_001, 4)]
+    pairs = [b"%d:%d" % (index, index) for index in range(1, 140_001)]
+    lines = [b"1 qid:a " + b" ".join(pairs[:length]) for length in (3, 60_000, 100_000, 140_000, 5)]
+    data = load_letor(written(tmp_path, b"\n".join(lines)), string_qids=True, n_features=140_000)
+    assert data.features.sum(axis=1).tolist() == [n * (n + 1) / 2 for n in (3, 60_000, 100_000, 140_000, 5)]
+    for fault in (b"1 qid:3 1:1\n", b"1 qid:20001 1:x\n"):
+        with pytest.raises(ValueError, match="line 20003: "):
+            load_letor(written(tmp_path, b"".join(b"1 qid:%d\n" % row for row in range(20_000)) + b"\n\n" + fault))
+
+
+def test_numbers_are_rounded_once(tmp_path):
+    """Decimals of any length, and such as lie next to the middle of two doubles: the doubles of ``float``.
+
+    Mutants: the second part of a quotient left out, or the rest of its digits; digits beyond 2**53 rounded first; 19
+    digits taken to fit 63 bits; 20 digits; 10**23; the sign lost.
+    """
+    rng = np.random.default_rng(0)
+    doubles = rng.normal(size=3000) * 10.0 ** rng.uniform(-25, 25, 3000)
+    texts = [form.format(double) for double in doubles.tolist() for form in ("{!r}", "{:.6f}", "{:.18f}", "{:.18e}")]
+    with decimal.localcontext(prec=60):
+        for k in range(3000):
+            low = float(rng.random() * 10.0 ** rng.integers(-3, 2))
+            middle = (decimal.Decimal(low) + decimal.Decimal(np.nextafter(low, 9.0))) / 2
+            texts.append(f"{middle:.{16 + k % 6}f}")  # near the middle of two doubles
+    texts += [
+        f"{sign}{rng.integers(2**63, 10**19, dtype=np.uint64)}e-{k}" for k in range(25) for sign in ("", "-", "+")
+    ]
+    texts += [f"{rng.integers(2**62)}e{k}" for k in range(-25, 26) for _ in range(40)]
+    texts += [f"{digits}e{k}" for digits in (1, 7, 2**53 - 1, 2**53, 2**53 + 1) for k in range(-25, 26)]
+    texts += ["9007199254740993", "18446744073709551617", "99999999999999999999e-20", "-0", "1e23", "1e-23", "5e-324"]
+    texts += ["0." + "0" * 30 + "1", "1" * 30, "2.4703282292062327e-324", "1.7976931348623158e308", "1e-99999999999999"]
+    for dtype in (np.float32, np.float64):
+        kept = [text for text in texts if abs(float(text)) < float(np.finfo(dtype).max)]
+        path = written(tmp_path, "".join(f"{text} qid:1 1:{text}\n" for text in kept).encode())
+        data, expected = load_letor(path, dtype=dtype), np.array([*map(float, kept)])
+        assert data.labels.tobytes() == expected.tobytes()
+        assert data.features.tobytes() == expected.astype(dtype).tobytes()
 
 
 # what is wrong, the file, the line to be named
@@ -215,7 +291,7 @@ def test_string_qids(tmp_path):
 def test_several_files(tmp_path, monkeypatch):
     """Mutants: starts of the second file not moved; entries of an earlier chunk of rows; width of the first file for
     all; a query in two files let through, or in one that is read twice."""
-    monkeypatch.setattr(letor, "ROWS_PER_CHUNK", 4)
+    monkeypatch.setattr(letor, "BYTES_AT_ONCE", 20)
     first, second = tmp_path / "a.txt", tmp_path / "b.txt.gz"
     first.write_bytes(GOOD)
     second.write_bytes(gzip.compress(b"# b\n3 qid:2 5:1\n1 qid:3 1:4\n0 qid:3 2:1\n"))
