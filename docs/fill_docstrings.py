@@ -8,7 +8,7 @@ docstrings``. ``{methods}`` stands for the methods of gradients. A new function 
 An entry is shared if its first line, of name and type, equals the first line of the shared description. A docstring
 that needs other words under the same first line is named in the last section of the file.
 
-A function of ``plrank_fast`` that no page of the reference lists is added behind the others of its module.
+A function of ``plrank_fast``, or a loss, that no page of the reference lists is added behind the others of its module.
 """
 
 from __future__ import annotations
@@ -128,6 +128,8 @@ def unlisted() -> dict[Path, str]:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     imports = [node for node in tree.body if isinstance(node, ast.ImportFrom) and node.module != "plrank_fast"]
     modules = {alias.name: node.module for node in imports for alias in node.names if alias.name[0] != "_"}
+    losses = [node for node in ast.parse((PACKAGE / "losses.py").read_text()).body if isinstance(node, ast.FunctionDef)]
+    modules |= {node.name: "plrank_fast.losses" for node in losses if node.name[0] != "_"}
     before = {path: path.read_text() for path in sorted(REFERENCE.glob("*.rst"))}
     pages = dict(before)
     for name, module in modules.items():

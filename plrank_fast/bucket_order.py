@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.losses import losses as _losses
+from plrank_fast._core.losses.bucket_order import BUCKET_ORDER
 from plrank_fast._core.runtime.arguments import batch_of
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -173,7 +174,7 @@ def negative_log_likelihood(
     kept, starts, possible, offsets_ = validation.items_that_can_be_drawn(scores_, offsets)
     of_kept = labels if possible is None else labels[possible]
     batch = batch_of(kept, of_kept, None, starts, validation.threads(n_threads))
-    loss, *slopes = _losses.evaluate("bucket_order", batch, n_derivatives=derivatives)[: 1 + derivatives]
+    loss, *slopes = _losses.evaluate(BUCKET_ORDER, batch, n_derivatives=derivatives)[: 1 + derivatives]
     if possible is not None:
         last = np.full(loss.size, np.inf)
         np.minimum.at(last, np.repeat(np.arange(loss.size), np.diff(starts)), of_kept)

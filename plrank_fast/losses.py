@@ -37,7 +37,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._core.losses import bucket_order as _bucket_order
+from plrank_fast._core.losses import likelihood as _likelihood
 from plrank_fast._core.losses import losses as _losses
+from plrank_fast._core.losses import pairs as _pairs
+from plrank_fast._core.losses import ranks as _ranks
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import gains
@@ -55,7 +59,7 @@ def __dir__() -> list[str]:
     return __all__
 
 
-POINTWISE_KINDS = {"squared": "pointwise_squared", "logistic": "pointwise_logistic"}
+POINTWISE_KINDS = {"squared": _likelihood.POINTWISE_SQUARED, "logistic": _likelihood.POINTWISE_LOGISTIC}
 
 
 def pointwise(
@@ -158,7 +162,9 @@ def softmax_cross_entropy(
     >>> bool(np.isclose(values[0], np.log(2))), gradient
     (True, array([ 0.5, -0.5]))
     """
-    return _evaluate("softmax_cross_entropy", scores, labels, offsets, n_threads, out, lowest=0.0, limited=True)
+    return _evaluate(
+        _likelihood.SOFTMAX_CROSS_ENTROPY, scores, labels, offsets, n_threads, out, lowest=0.0, limited=True
+    )
 
 
 def list_mle(
@@ -236,8 +242,8 @@ def list_mle(
     validation.choice(ties, "ties", validation.LabelTies)
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     return _evaluate(
-        "bucket_order" if ties == "exact" else "list_mle", scores, labels, offsets, n_threads, out, cutoff=cutoff,
-        rng=rng, ties_at_random=ties == "random", first_query=first_query,
+        _bucket_order.BUCKET_ORDER if ties == "exact" else _likelihood.LIST_MLE, scores, labels, offsets, n_threads,
+        out, cutoff=cutoff, rng=rng, ties_at_random=ties == "random", first_query=first_query,
     )  # fmt: skip
 
 
@@ -293,7 +299,7 @@ def pairwise_logistic(
     (True, array([ 0.5, -0.5]))
     """
     return _evaluate(
-        "pairwise_logistic", scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope")
+        _pairs.PAIRWISE_LOGISTIC, scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope")
     )
 
 
@@ -365,8 +371,8 @@ def lambda_rank(
     """
     of_pairs = validation.choice(truncation, "truncation", validation.Truncation) == "pairs"
     return _evaluate(
-        "lambda_loss", scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"), of_gains=True,
-        cutoff=cutoff, discounts_past_cutoff=of_pairs,
+        _pairs.LAMBDA_LOSS, scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"),
+        of_gains=True, cutoff=cutoff, discounts_past_cutoff=of_pairs,
     )  # fmt: skip
 
 
@@ -437,8 +443,8 @@ def lambda_loss(
     True
     """
     return _evaluate(
-        "lambda_loss", scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"), of_gains=True,
-        cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
+        _pairs.LAMBDA_LOSS, scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"),
+        of_gains=True, cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
 
 
@@ -496,7 +502,7 @@ def approx_ndcg(
     True
     """
     scale = 1.0 / validation.factor(temperature, "temperature")
-    return _evaluate("approx_ndcg", scores, labels, offsets, n_threads, out, scale=scale, of_gains=True)
+    return _evaluate(_ranks.APPROX_NDCG, scores, labels, offsets, n_threads, out, scale=scale, of_gains=True)
 
 
 def soft_rank(
@@ -560,11 +566,13 @@ def soft_rank(
     True
     """
     scale = 1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5)
-    return _evaluate("soft_rank", scores, labels, offsets, n_threads, out, scale=scale, of_gains=True, cutoff=cutoff)
+    return _evaluate(
+        _ranks.SOFT_RANK, scores, labels, offsets, n_threads, out, scale=scale, of_gains=True, cutoff=cutoff
+    )
 
 
 def _evaluate(
-    loss: str,
+    loss: object,
     scores: ArrayLike,
     labels: ArrayLike,
     offsets: ArrayLike | None,

@@ -14,7 +14,8 @@ A call, with the module of each step, and what follows where (docs/how_a_batch_r
           |- samplers.draw_long        prange over its blocks
           '- teams.run_in_team         the same steps; the seats of a prange take passes of their loops
 
-Each module imports only modules listed above it; ``...`` stands for estimators, none of which imports another::
+Each module imports only modules listed above it; ``...`` stands for estimators, or losses, none of which
+imports another::
 
     _core/runtime       runs a call           scalar_types  buffers  simd  threads  teams  layout  queries  batch
                                               magnitudes  arguments  compensated
@@ -22,7 +23,7 @@ Each module imports only modules listed above it; ``...`` stands for estimators,
     _core/ranking       weights, rankings     weights  remaining  rankings  metrics
     _core/sampling      samplers              noise  introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  hessian  ...  scale  sampled  exact  curvature
-    _core/losses        losses of labels      loss  likelihood  bucket_order  pairs  ranks  losses
+    _core/losses        losses of labels      loss  ...  losses
     _core/files         text files            letor_lines
     .                   the C interface       cython_plrank
     _adapters           calls from XLA        xla_calls

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import boosting, fairness, losses, off_policy
+from plrank_fast import boosting, fairness, losses, metrics, off_policy
 from public_calls import arrays
 
 SCORES, LABELS = np.array([0.5, -1.0, 2.0]), np.array([1.0, 0.0, 2.0])
@@ -93,10 +93,7 @@ GIVEN = {
     "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr", "n_queries": 2,
     "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}}, "qrels": {"0": {"0": 1, "1": 0, "2": 2}},
 }  # fmt: skip
-METRICS = (
-    "dcg", "ndcg", "precision", "recall", "ap", "mrr", "success", "err", "rbp",
-    "average_relevance_position",
-)  # fmt: skip
+METRICS = [name for name in plr.__all__ if name in vars(metrics) and name != "ideal_dcg"]  # of the ranking by score
 LOG_PROBABILITIES = "ranking_log_prob", "ranking_log_prob_vjp", "bucket_log_prob", "bucket_log_prob_vjp"
 ARRAYS = {name for name, value in GIVEN.items() if isinstance(value, np.ndarray)} | {
     "out", "noise", "predicted", "sampled_rankings", "sampled_inv_rankings", "gumbel_scores",

@@ -8,7 +8,7 @@ all documents after the bucket of rank K.
 
 from libc.math cimport exp, log
 
-from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.losses.loss cimport Loss, LossQuery, as_object
 from plrank_fast._core.ranking.metrics cimport rank_all
 from plrank_fast._core.runtime.compensated cimport Sum, add, multiply, value_of
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
@@ -155,3 +155,4 @@ cdef void bucket_order_rows(LossQuery *query, intp_t first, intp_t last) noexcep
     query.value[0] = value_of(&value)
 
 cdef Loss bucket_order = Loss(lay_out_buckets, NULL, bucket_order_rows, NULL, 120.0, 0.0, 0.0, False)
+BUCKET_ORDER = as_object(&bucket_order)

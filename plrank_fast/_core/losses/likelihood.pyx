@@ -1,6 +1,6 @@
 """Losses that are likelihoods: pointwise, softmax cross-entropy, ListMLE. O(D), the last one O(D + K log K)."""
 
-from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.losses.loss cimport Loss, LossQuery, as_object
 from plrank_fast._core.random.stream cimport plr_stream, start_stream
 from plrank_fast._core.ranking.metrics cimport rank_all
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
@@ -30,12 +30,14 @@ cdef void squared_rows(LossQuery *query, intp_t first, intp_t last) noexcept nog
     query.value[0] = kernels.squared(query.scores, query.labels, query.gradient, query.n_items)
 
 cdef Loss pointwise_squared = Loss(NULL, NULL, squared_rows, NULL, 2.0, 0.0, 0.0, False)
+POINTWISE_SQUARED = as_object(&pointwise_squared)
 
 
 cdef void logistic_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogil:
     query.value[0] = kernels.logistic(query.scores, query.labels, query.gradient, query.n_items)
 
 cdef Loss pointwise_logistic = Loss(NULL, NULL, logistic_rows, NULL, 6.0, 0.0, 0.0, False)
+POINTWISE_LOGISTIC = as_object(&pointwise_logistic)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -47,6 +49,7 @@ cdef void softmax_rows(LossQuery *query, intp_t first, intp_t last) noexcept nog
         query.value[0] = kernels.softmax(query.scores, query.labels, query.gradient, query.n_items)
 
 cdef Loss softmax_cross_entropy = Loss(NULL, NULL, softmax_rows, NULL, 5.0, 0.0, 0.0, False)
+SOFTMAX_CROSS_ENTROPY = as_object(&softmax_cross_entropy)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -131,3 +134,4 @@ cdef void list_mle_rows(LossQuery *query, intp_t first, intp_t last) noexcept no
         query.gradient[state.items[k]] = state.own[k] / state.left_over[cutoff - 1] * repeated
 
 cdef Loss list_mle = Loss(lay_out, NULL, list_mle_rows, NULL, 20.0, 0.0, 0.0, False)
+LIST_MLE = as_object(&list_mle)

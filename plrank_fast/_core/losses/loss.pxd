@@ -1,5 +1,7 @@
 """The interface of losses: three steps over the rows of one query."""
 
+from cpython.pycapsule cimport PyCapsule_GetPointer, PyCapsule_New
+
 from plrank_fast._core.runtime.layout cimport layout_function
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 
@@ -38,6 +40,16 @@ cdef struct Loss:
     double ns_per_row_item       # rough cost of a row, per item
     double ns_per_row_item_and_rank
     bint rows_are_ranks          # there are as many rows as ranks that count, else at most as many as documents
+
+
+cdef inline object as_object(const Loss *loss):
+    """Return a loss as Python hands it to ``losses.evaluate``."""
+    return PyCapsule_New(<void *>loss, "plrank_fast loss", NULL)
+
+
+cdef inline const Loss *loss_in(object capsule) except NULL:
+    """Return the loss that ``as_object`` has made an object."""
+    return <const Loss *>PyCapsule_GetPointer(capsule, "plrank_fast loss")
 
 
 cdef inline double ns_per_row(const Loss *loss, intp_t n_items, intp_t cutoff) noexcept nogil:

@@ -6,14 +6,9 @@ finish. A long query is divided into rows, and the driver checks for interrupts 
 
 import numpy as np
 
-from libc.stdint cimport uintptr_t
 from libc.string cimport memset
 
-from plrank_fast._core.losses.bucket_order cimport bucket_order
-from plrank_fast._core.losses.likelihood cimport list_mle, pointwise_logistic, pointwise_squared, softmax_cross_entropy
-from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery, ns_per_row
-from plrank_fast._core.losses.pairs cimport lambda_loss, pairwise_logistic
-from plrank_fast._core.losses.ranks cimport approx_ndcg, soft_rank
+from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery, loss_in, ns_per_row
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.ranking.metrics cimport discounts_of
 from plrank_fast._core.runtime.arguments cimport CheckedBatch
@@ -25,17 +20,6 @@ from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 
-cdef dict LOSSES = {
-    "pointwise_squared": <uintptr_t>&pointwise_squared,
-    "pointwise_logistic": <uintptr_t>&pointwise_logistic,
-    "softmax_cross_entropy": <uintptr_t>&softmax_cross_entropy,
-    "list_mle": <uintptr_t>&list_mle,
-    "bucket_order": <uintptr_t>&bucket_order,
-    "pairwise_logistic": <uintptr_t>&pairwise_logistic,
-    "lambda_loss": <uintptr_t>&lambda_loss,
-    "approx_ndcg": <uintptr_t>&approx_ndcg,
-    "soft_rank": <uintptr_t>&soft_rank,
-}
 cdef intp_t ROW_GROUP = 8  # rows are processed in multiples of this, the targets that SoftRank takes together
 
 
@@ -132,15 +116,15 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # ---------------------------------------------------------------------------------------------------------------------
 
 def evaluate(
-    str loss, CheckedBatch checked not None, intp_t cutoff=-1, double scale=1.0, bint to_gains=False,
+    loss, CheckedBatch checked not None, intp_t cutoff=-1, double scale=1.0, bint to_gains=False,
     const double[::1] gains=None, bint discounts_past_cutoff=False, double distance_weight=0.0,
     bint ties_at_random=False, rng=None, uint64_t first_query=0, int n_derivatives=1
 ):
     """Return the values (n_queries,) of a loss, its gradient and the diagonal of its Hessian, (n_docs,).
 
-    ``n_derivatives`` of these are computed, two of them for "bucket_order" only; None stands for the others. The last
-    result is whether all values are finite, as derivatives then are. The labels are those of the batch, or ``gains`` in
-    their place; ``to_gains`` converts grades that are small. A cutoff of -1 is none.
+    ``loss`` is an object of its module. ``n_derivatives`` are computed, two of them for BUCKET_ORDER only; None stands
+    for the others. The last result is whether all values are finite, as derivatives then are. The labels are those of
+    the batch, or ``gains`` in their place; ``to_gains`` converts grades that are small. A cutoff of -1 is none.
     """
     cdef Call call
     cdef Batch batch
@@ -151,7 +135,7 @@ def evaluate(
     if gains is not None:
         call.queries.relevance = numbers(gains)
     call.to_gains = to_gains
-    call.loss = (<Loss *><uintptr_t>LOSSES[loss])[0]
+    call.loss = loss_in(loss)[0]
     call.options = LossOptions(
         checked.longest if cutoff < 0 else cutoff, numbers(discounts), discounts_past_cutoff, scale, distance_weight,
         NULL, first_query)

@@ -9,7 +9,7 @@ relevant ones that rank lower, which have a separate list. O(D + R D + K R).
 from libc.math cimport log
 from libc.string cimport memset
 
-from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.losses.loss cimport Loss, LossQuery, as_object
 from plrank_fast._core.random.selection cimport sort_pairs
 from plrank_fast._core.ranking.metrics cimport dcg_of_query, rank_all
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
@@ -107,6 +107,7 @@ cdef void finish_pairwise(LossQuery *query) noexcept nogil:
         query.gradient[state.items[i]] = query.options.scale * state.gradient[i]
 
 cdef Loss pairwise_logistic = Loss(lay_out_pairs, begin_pairwise, pairwise_rows, finish_pairwise, 40.0, 3.0, 0.0, False)
+PAIRWISE_LOGISTIC = as_object(&pairwise_logistic)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -229,3 +230,4 @@ cdef void finish_lambda(LossQuery *query) noexcept nogil:
 
 # LambdaRank, if ``distance_weight`` is 0
 cdef Loss lambda_loss = Loss(lay_out_ranked, begin_lambda, lambda_rows, finish_lambda, 40.0, 4.0, 0.0, True)
+LAMBDA_LOSS = as_object(&lambda_loss)

@@ -6,7 +6,7 @@ and O(R D K) for SoftRank with R relevant documents.
 
 from libc.math cimport log2
 
-from plrank_fast._core.losses.loss cimport Loss, LossQuery
+from plrank_fast._core.losses.loss cimport Loss, LossQuery, as_object
 from plrank_fast._core.ranking.metrics cimport dcg_of_query
 from plrank_fast._core.runtime.layout cimport Layout, take, take_state
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -106,6 +106,7 @@ cdef void approx_rows(LossQuery *query, intp_t first, intp_t last) noexcept nogi
         query.gradient[d] -= slope  # there are two steps, as the first one writes this entry too
 
 cdef Loss approx_ndcg = Loss(lay_out_approx, begin, approx_rows, finish, 20.0, 3.0, 0.0, False)
+APPROX_NDCG = as_object(&approx_ndcg)
 
 
 # ---------------------------------------------------------------------------------------------------------------------
@@ -129,3 +130,4 @@ cdef void soft_rank_rows(LossQuery *query, intp_t first, intp_t last) noexcept n
     kernels.soft_rank(&task, state.items + first, last - first, state.factors + first)
 
 cdef Loss soft_rank = Loss(lay_out_soft_rank, begin, soft_rank_rows, finish, 20.0, 5.0, 2.0, False)
+SOFT_RANK = as_object(&soft_rank)
