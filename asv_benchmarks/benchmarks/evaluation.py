@@ -3,8 +3,9 @@
 import numpy as np
 
 import plrank_fast as plr
+from plrank_fast import losses
 
-from .workloads import RULER
+from .workloads import RULER, batch
 
 
 class Evaluation:
@@ -41,6 +42,21 @@ class Evaluation:
         scores, _, _ = self.batch
         rankings = np.tile(np.arange(cutoff), (1000, 1))
         plr.ranking_log_prob(scores[:1000], rankings, n_threads=1)
+
+
+class Passes:
+    """Calls that read each document a few times: their copies, page faults and selections show, on one thread."""
+
+    params = (["ndcg", "mrr", "softmax_cross_entropy", "pointwise"], [120, 5000, 1_000_000])
+    param_names = ("function", "n_docs")
+
+    def setup(self, function, n_docs):
+        scores, relevance, self.offsets = batch([n_docs] * (1_000_000 // n_docs))
+        self.function = getattr(plr, function, None) or getattr(losses, function)
+        self.arguments = scores, relevance
+
+    def time_call(self, function, n_docs):
+        self.function(*self.arguments, offsets=self.offsets, n_threads=1)
 
 
 class OffPolicy:
