@@ -39,7 +39,7 @@ imports another::
                                               fairness  value_and_gradient  named_metrics  chunks  embedding
                         in NumPy              reference
                         other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
-                                              catboost  dask  compat
+                                              catboost  dask  spark  compat
                         data, training        data  training
                         measurements          benchmarks
                         command line          commands  __main__
