@@ -165,7 +165,7 @@ def fit_strengths(
     n_items, ridge = len(names_), validation.real(ridge, "ridge", at_least=0.0)
     finite = ridge > 0.0 or features is not None
     by_groups = validation.choice(undecided, "undecided", validation.Undecided) == "groups"
-    if not finite and not by_groups:
+    if not finite and not by_groups and n_items > MOST_ITEMS:
         require_seen(observed, names_)
     if n_items > MOST_ITEMS:
         most = f"{MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
@@ -185,35 +185,36 @@ def fit_strengths(
     of_comparisons, units_of_comparisons = _in_units(observed.features)
     units, observed = np.append(units, units_of_comparisons), observed._replace(features=of_comparisons)
     likelihood = Likelihood(observed, n_items, validation.choice(ties, "ties", validation.Ties), n_threads)
-    source, n_rankings = np.arange(observed.counts.size), observed.counts.size
     kind = validation.choice(covariance, "covariance", validation.Covariance)
-    by_cluster = kind in ("clustered", "jackknife")
-    codes, of_clusters = source, list[Any]()
+    by_cluster, codes, of_clusters = kind in ("clustered", "jackknife"), None, list[Any]()
     if by_cluster:
         validation.given(clusters, "clusters", f" with covariance={kind!r}")
-        codes, of_clusters = clusters_of(clusters, n_rankings)
+        codes, of_clusters = clusters_of(clusters, observed.counts.size)
     else:
         validation.goes_with(clusters, "clusters", False, "covariance='clustered' or 'jackknife'")
+        codes = np.arange(observed.counts.size) if kind == "robust" else None
     groups, above = np.zeros(n_items, dtype=np.int64), np.zeros((1, 1), dtype=bool)
     if not finite:
         groups, above = groups_of(likelihood)
         connected = by_groups or len(above) == 1
+        if not connected:
+            require_seen(observed, names_)
         problem = "" if connected else describe(groups, above, names_)
         remedy = "pass a ridge, or undecided='groups'"
         validation.require(connected, f"the rankings must connect all items, but {problem}: {remedy}")
         if len(above) > 1:
             observed, source = observed.split(groups)
-            likelihood = Likelihood(observed, n_items, ties, n_threads)
+            likelihood, codes = Likelihood(observed, n_items, ties, n_threads), None if codes is None else codes[source]
     if ties == "davidson" and columns is None:
         require_draws(likelihood, ridge > 0.0)
     elif ties == "unknown":
         _warn_of_ties(observed)
     model = Model(likelihood, names_, columns, units, ridge, means - means.mean(), groups, origin)
     parameters, inverse = model.maximum()
-    own, codes = inverse / model.unit, codes[source]
-    if kind == "jackknife":
+    own = inverse / model.unit
+    if codes is not None and kind == "jackknife":
         own = covariance_of_omissions(model, parameters, codes, of_clusters)
-    elif kind != "observed":
+    elif codes is not None:
         own = covariance_of_slopes(model, parameters, inverse, codes, kind == "robust")
     degrees = len(of_clusters) - 1.0 if by_cluster else np.inf
     return FittedStrengths.of(model, parameters, own, degrees, above)

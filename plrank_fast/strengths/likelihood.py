@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -23,18 +24,20 @@ AS_COUNTED: dict[str, FloatArray] = {  # what the results i won, j won and a dra
 }
 
 
+Chances = tuple[FloatArray, FloatArray, FloatArray]  # log weights of results, log of their sum, and chances
+
+
 class Likelihood:
     """Sum of log-probabilities of rankings, by strengths, coefficients, and log deltas of the sizes of draws.
 
     Battles, which are rankings of two, are counted by pair, features and result; equal rankings of more items are
-    merged. ``kinds`` says for each ranking which count it is part of: three for each pair, and then the others.
+    merged.
     """
 
     observed: Observed
     n_items: int
     ties: validation.Ties
     n_threads: int | None
-    kinds: IntArray
     counts: FloatArray
     battles: Battles
     others: Observed
@@ -49,11 +52,9 @@ class Likelihood:
         self.observed, self.n_items, self.ties, self.n_threads = observed, n_items, ties, n_threads
         self.n_features = observed.features.shape[1]
         two = np.diff(observed.limits) == 2
-        self.kinds = np.full(two.size, -1)
-        self.battles, self.kinds[two] = battles_of(observed if two.all() else observed.rows(two), n_items)
+        self.battles, _ = battles_of(observed if two.all() else observed.rows(two), n_items, False)
         table = self.battles.results
-        self.others, kinds = merged(observed.rows(~two))
-        self.kinds[~two] = np.where(kinds < 0, -1, kinds + table.size)
+        self.others, self._of_others = merged(observed.rows(~two))
         self.counts = np.append(table, self.others.counts)
         self.sizes, self.plain = sizes_of(self.others), plain_rankings(self.others)
         half = "ties='half' is for battles, got a tie in a longer ranking: pass ties='davidson' or 'unknown'"
@@ -66,6 +67,7 @@ class Likelihood:
         self.size = n_items + self.n_features + self.n_draws
         self.unit = float((table @ AS_COUNTED[ties]).max(initial=self.others.counts.max(initial=0.0))) or 1.0
         self.battles, self.others = self._counted(self.counts)
+        self._at: tuple[FloatArray, Chances] | None = None
 
     def _counted(self, counts: FloatArray) -> tuple[Battles, Observed]:
         """Return battles and other rankings with these counts, in units of the largest."""
@@ -73,11 +75,30 @@ class Likelihood:
         results = counts[:n].reshape(-1, 3) @ AS_COUNTED[self.ties]
         return self.battles._replace(results=results), self.others._replace(counts=counts[n:])
 
+    @functools.cached_property
+    def kinds(self) -> IntArray:
+        """The count that each ranking is part of, three for each pair and then the others, or -1."""
+        two, kinds = np.diff(self.observed.limits) == 2, np.full(self.observed.counts.size, -1)
+        kinds[two] = battles_of(self.observed.rows(two), self.n_items, True)[1]
+        kinds[~two] = np.where(self._of_others < 0, -1, self._of_others + self.battles.results.size)
+        return kinds
+
     def with_counts(self, counts: FloatArray) -> Likelihood:
         """Return the likelihood of the same kinds of rankings, seen as often as ``counts`` says."""
         other = copy.copy(self)
         other.battles, other.others = self._counted(counts)
         return other
+
+    def _chances(self, parameters: FloatArray) -> tuple[Chances, NDArray[np.bool_]]:
+        """Return the chances of battles, computed once for each place, and which log delta is that of draws of two."""
+        n, two = self.n_items + self.n_features, self.sizes[1:] == 2
+        if self._at is None or not np.array_equal(self._at[0], parameters):
+            self._at = parameters.copy(), self.battles.chances(parameters[:n], parameters[n:][two])
+        return self._at[1], two
+
+    def forget(self) -> None:
+        """Free the chances of battles."""
+        self._at = None
 
     def least(self) -> float:
         """Return the smallest count above 0, in units of the largest."""
@@ -102,9 +123,9 @@ class Likelihood:
 
     def value_and_gradient(self, parameters: FloatArray) -> tuple[float, FloatArray]:
         """Return the sum of log-probabilities, and its gradient."""
-        n, k, others = self.n_items, self.n_features, self.others
-        two = self.sizes[1:] == 2
-        value, gradient, of_draws = self.battles.value_and_gradient(parameters[: n + k], parameters[n + k :][two])
+        n, others = self.n_items, self.others
+        chances, two = self._chances(parameters)
+        value, gradient, of_draws = self.battles.value_and_gradient(chances)
         deltas = two * of_draws
         if others.counts.size:
             values, slopes, of_sizes = self.slopes(others, parameters)
@@ -123,9 +144,9 @@ class Likelihood:
         """
         n, k = self.n_items, self.n_features
         result = np.zeros((parameters.size, parameters.size))
-        two = n + k + np.flatnonzero(self.sizes[1:] == 2)
-        more = np.append(np.arange(n, n + k), two)
-        links, cross, corner = self.battles.information(parameters[: n + k], parameters[two])
+        chances, two = self._chances(parameters)
+        more = np.append(np.arange(n, n + k), n + k + np.flatnonzero(two))
+        links, cross, corner = self.battles.information(chances)
         result[:n, more], result[np.ix_(more, more)] = cross, corner
         for rows, index, pairs, *of_draws in self._links(parameters):
             items, weights = self.others.entries[index], self.others.counts[rows]
@@ -172,7 +193,7 @@ class Battles(NamedTuple):
     features: FloatArray
     results: FloatArray
 
-    def chances(self, parameters: FloatArray, log_delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def chances(self, parameters: FloatArray, log_delta: FloatArray) -> Chances:
         """Return the log weights of the results, the log of their sum, and the chances."""
         n = self.n_items
         half = 0.5 * (parameters[self.i] - parameters[self.j] + self.features @ parameters[n:])
@@ -186,33 +207,33 @@ class Battles(NamedTuple):
         total = chances.sum(axis=0)
         return logs, top + np.log(total), chances / total
 
-    def value_and_gradient(self, parameters: FloatArray, log_delta: FloatArray) -> tuple[float, FloatArray, float]:
+    def value_and_gradient(self, at: Chances) -> tuple[float, FloatArray, float]:
         """Return the value, and its slopes by strengths and coefficients, and by the log delta of draws."""
-        logs, log_z, chances = self.chances(parameters, log_delta)
+        logs, log_z, chances = at
         seen = self.results.T[: len(logs)]
         won, lost, drawn = self.results.T
         above, below = chances[:2]
         slope = won * below - lost * above  # no 1 - p, which would cancel
         of_draws = 0.0
-        if log_delta.size:
+        if len(chances) > 2:
             slope += 0.5 * ((won - lost) * chances[2] - drawn * (above - below))
             of_draws = float((drawn * (above + below) - (won + lost) * chances[2]).sum())
         gradient = np.append(self._of_items(slope), slope @ self.features)
         return float((seen * (logs - log_z)).sum()), gradient, of_draws
 
-    def information(self, parameters: FloatArray, log_delta: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def information(self, at: Chances) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the links of items, the information about each and coefficients or log delta, and about these alone.
 
         With margin q = p_win - p_loss, the information about the difference is (p_win + p_loss - q^2) / 4.
         """
-        n, (_, _, chances) = self.n_items, self.chances(parameters, log_delta)
-        total = self.results[:, : len(chances)].sum(axis=1)
-        drawn = chances[2] if log_delta.size else np.zeros(total.size)
+        n, (_, _, chances) = self.n_items, at
+        total = self.results[:, : len(chances)] @ np.ones(len(chances))
+        drawn = chances[2] if len(chances) > 2 else np.zeros(total.size)
         margin, of_draws = chances[0] - chances[1], total * drawn * (chances[0] + chances[1])
         decided = total * (chances[0] * chances[1] + 0.25 * drawn * (chances[0] + chances[1]))
         links = np.bincount(self.i * n + self.j, decided, n * n).astype(float, copy=False).reshape(n, n)
         x, k = self.features, self.features.shape[1]
-        columns = np.empty((k + log_delta.size, total.size))
+        columns = np.empty((k + len(chances) - 2, total.size))
         columns[:k], columns[k:] = decided * x.T, -0.5 * total * margin * drawn
         cross = np.array([self._of_items(column) for column in columns]).reshape(-1, n).T
         corner = np.full((len(columns), len(columns)), of_draws.sum())
@@ -226,24 +247,33 @@ class Battles(NamedTuple):
         return np.asarray(up - down, dtype=np.float64)
 
 
-def battles_of(observed: Observed, n_items: int) -> tuple[Battles, IntArray]:
-    """Count battles by pair, features and result, and return which count each of them is part of."""
+def battles_of(observed: Observed, n_items: int, numbered: bool) -> tuple[Battles, IntArray]:
+    """Count battles by pair, features and result, and return which count each is part of if ``numbered``."""
     one, other = observed.entries[::2], observed.entries[1::2]
     here, there = observed.places[::2], observed.places[1::2]
-    result = np.where(here == there, 2, np.where(one < other, there < here, here < there))
+    result = ((one < other) != (here < there)).astype(np.int64)
+    drawn = here == there
+    result[drawn] = 2
     i, j = np.minimum(one, other), np.maximum(one, other)
+    key, rests = i * n_items + j, drawn & (here == REST)
+    counts = np.where(rests, 0.0, observed.counts) if rests.any() else observed.counts
+    if not observed.features.shape[1] and n_items**2 <= 8 * key.size + (1 << 20):
+        table: FloatArray = (
+            np.bincount(3 * key + result, counts, 3 * n_items**2).astype(float, copy=False).reshape(-1, 3)
+        )
+        pairs = np.flatnonzero(table.any(axis=1))
+        battles = Battles(n_items, pairs // n_items, pairs % n_items, np.zeros((pairs.size, 0)), table[pairs])
+        if not numbered:
+            return battles, pairs[:0]
+        numbers = np.full(n_items**2, -1)
+        numbers[pairs] = np.arange(pairs.size)
+        return battles, np.where(rests | (numbers[key] < 0), -1, 3 * numbers[key] + result)
     x = (observed.features[::2] - observed.features[1::2]) * np.sign(other - one)[:, np.newaxis]
-    key = i * n_items + j
     for column in x.T:
         codes = np.unique(column, return_inverse=True)[1]
         key = np.unique(key * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
-    if not x.shape[1] and n_items**2 <= 8 * key.size + (1 << 20):
-        cell = (np.cumsum(np.bincount(key, minlength=n_items**2) > 0) - 1)[key]
-    else:
-        cell = np.unique(key, return_inverse=True)[1]
+    cell = np.unique(key, return_inverse=True)[1]
     first = np.empty(int(cell.max(initial=-1)) + 1, dtype=np.int64)
     first[cell] = np.arange(cell.size)
-    rests = (here == REST) & (there == REST)
-    table = np.bincount(3 * cell + result, np.where(rests, 0.0, observed.counts), 3 * first.size).reshape(-1, 3)
-    battles = Battles(n_items, i[first], j[first], x[first], table.astype(float))
-    return battles, np.where(rests, -1, 3 * cell + result)
+    table = np.bincount(3 * cell + result, counts, 3 * first.size).astype(float).reshape(-1, 3)
+    return Battles(n_items, i[first], j[first], x[first], table), np.where(rests, -1, 3 * cell + result)

@@ -20,6 +20,9 @@ ROUNDING = 1e-12  # of a sum of log-probabilities, relative to it
 MOST_INFLATION = 1e10  # of a variance by the other parameters, over what it would be if they were known
 MOST_AT_ONCE = 1_500  # equations that one call of NumPy solves
 MOST_NAMED = 3
+FEW = 200  # equations, below which elimination takes less time than products
+MOST_PRODUCTS = 30
+SOLVED = 1e-22  # square of what is left of equations, relative to it
 
 
 class Model:
@@ -93,16 +96,21 @@ class Model:
         information = self.of_parameters(self.of_parameters(information).T)
         information[np.diag_indices_from(information)] += self.penalty
         if self.columns is None:  # the strengths of a group may move together: what holds them is taken out later
-            n, held = self.n_items, self.groups[:, np.newaxis] == self.groups
-            information[:n, :n] += (float(np.diag(information)[:n].mean()) or 1.0) / n * held
+            n, one = self.n_items, not self.groups.any()
+            held = (float(np.diag(information)[:n].mean()) or 1.0) / n
+            information[:n, :n] += held if one else held * (self.groups[:, np.newaxis] == self.groups)
         return information
 
     def step(self, parameters: FloatArray, gradient: FloatArray) -> FloatArray:
         """Return Newton's step."""
+        information = self.information(parameters)
+        step = _conjugate(information, gradient)
+        if step is not None:
+            return step
         if parameters.size > MOST_AT_ONCE:  # in steps between which Ctrl-C is heard
             return self.inverse_information(parameters) @ gradient
         try:
-            step = np.asarray(np.linalg.solve(self.information(parameters), gradient))
+            step = np.asarray(np.linalg.solve(information, gradient))
         except np.linalg.LinAlgError:
             step = np.full_like(gradient, np.nan)
         if not (np.isfinite(step).all() and step @ gradient >= 0.0):
@@ -163,7 +171,9 @@ class Model:
             parameters, (value, gradient) = parameters + step, new
             # Where rounding of the gradient is all that is left, steps do not get shorter.
             if length < STANDS or (length >= before and rise * self.unit < NEAR**2):
-                return parameters, self.inverse_information(parameters)
+                inverse = self.inverse_information(parameters)
+                self.likelihood.forget()
+                return parameters, inverse
             before = length if rise * self.unit < NEAR else np.inf
         self.refuse(np.abs(parameters))
         return parameters, np.zeros((0, 0))
@@ -179,3 +189,22 @@ class Model:
         remedy = f"{remedy}, or ties='unknown'" if self.likelihood.n_draws else remedy
         remedy = "fewer features, without constant columns or sums of others" if any(self.n_coefficients) else remedy
         validation.require(False, f"the rankings determine {what} too weakly, or at infinity only: pass {remedy}")
+
+
+def _conjugate(matrix: FloatArray, right: FloatArray) -> FloatArray | None:
+    """Solve equations by conjugate gradients, or return None if some products with the matrix do not do."""
+    if right.size < FEW:
+        return None
+    solution, rest, scale = np.zeros_like(right), right, 1.0 / np.maximum(np.diag(matrix), 1e-300)
+    direction = scale * rest
+    size = before = float(rest @ direction)
+    for _ in range(MOST_PRODUCTS):
+        if size <= SOLVED * before:
+            return solution
+        along = matrix @ direction
+        length = size / float(direction @ along)
+        solution, rest = solution + length * direction, rest - length * along
+        scaled = scale * rest
+        size, last = float(rest @ scaled), size
+        direction = scaled + size / last * direction
+    return None

@@ -36,8 +36,9 @@ class Observed(NamedTuple):
 
     def rows(self, wanted: NDArray[np.bool_]) -> Observed:
         """Return the rankings for which ``wanted`` holds."""
-        kept, lengths = wanted[self.ranking], np.diff(self.limits)[wanted]
-        limits = np.append(0, np.cumsum(lengths))
+        lengths = np.diff(self.limits)
+        kept = np.repeat(wanted, lengths) if wanted.any() else slice(0)
+        limits = np.append(0, np.cumsum(lengths[wanted]))
         return Observed(self.entries[kept], self.places[kept], limits, self.counts[wanted], self.features[kept])
 
     def of_entries(self, order: IntArray, limits: IntArray, counts: FloatArray) -> Observed:
@@ -89,8 +90,9 @@ def read(
         validation.require(not results, f"items of rankings must be items, got {labels[2]!r} {at(2)}: {BATTLES}")
     known, entries = _numbered(labels, listed, at)
     limits = validation.query_offsets(limits, entries.size)
-    places = validation.one_entry_each(validation.real_array(places, "buckets"), "buckets", entries.size, "items")
-    places = validation.whole_numbers(places, "buckets")
+    places = validation.real_array(places, "buckets") if flat else np.asarray(places)
+    places = validation.one_entry_each(places, "buckets", entries.size, "items")
+    places = validation.whole_numbers(places, "buckets") if flat else places
     counts = np.ones(limits.size - 1)
     if weights is not None:
         counts = validation.weights_of(weights, "weights", limits.size - 1, "rankings")
@@ -101,11 +103,11 @@ def read(
         validation.require(not unordered, no_order)
         columns = columns_of(features, "comparison_features", entries.size, "items in rankings")
     observed = Observed(entries, places, limits, counts, columns)
-    again = np.zeros(entries.size, dtype=bool)
-    if (np.diff(limits) == 2).all():  # battles, of which there may be millions
-        again[1::2] = entries[::2] == entries[1::2]
+    if entries.size == 2 * counts.size and (limits[1:] - limits[:-1] == 2).all():  # battles, maybe millions
+        again = np.repeat(entries[::2] == entries[1::2], 2)
+        again[::2] = False
     else:
-        order = np.lexsort((entries, observed.ranking))
+        again, order = np.zeros(entries.size, dtype=bool), np.lexsort((entries, observed.ranking))
         again[order[1:]] = (np.diff(entries[order]) == 0) & (np.diff(observed.ranking[order]) == 0)
     if again.any():
         first = int(np.argmax(again))

@@ -353,6 +353,25 @@ def test_the_inverse_of_many_items(monkeypatch):
     np.testing.assert_allclose(plr.fit_strengths(rankings).covariance, expected.covariance, rtol=1e-9)
 
 
+@pytest.mark.parametrize("chain", [False, True])
+def test_equations_of_many_items(chain, monkeypatch):
+    """Conjugate gradients where they settle, and elimination where they do not, as along a chain.
+
+    Mutants: a product too few; a direction without the last one; what is left after the last product as solved.
+    """
+    import plrank_fast.strengths.model as model
+
+    battles = np.array([[i, i + 1] for i in range(239)] + [[i + 1, i] for i in range(239)])
+    battles = battles if chain else plr.sample_rankings(np.linspace(-1, 1, 240), 6000, 2, rng=0)
+    solved, conjugate = [], model._conjugate
+    monkeypatch.setattr(model, "_conjugate", lambda a, b: solved.append(conjugate(a, b)) or solved[-1])
+    fit = plr.fit_strengths(battles, weights=np.arange(len(battles)) % 3 + 1.0)
+    assert all((step is None) == chain for step in solved)
+    monkeypatch.setattr(model, "FEW", 1000)
+    other = plr.fit_strengths(battles, weights=np.arange(len(battles)) % 3 + 1.0)
+    np.testing.assert_allclose(fit.strengths, other.strengths, atol=1e-9)
+
+
 def test_more_items_than_their_covariance_has_room_for():
     """Mutant: the matrix is made first (74 GB)."""
     with pytest.raises(
