@@ -305,8 +305,8 @@ class BoostingObjective(Workers):
             options["rtol"] = self.rtol
         else:
             seed = np.random.SeedSequence([self.seed, round_number])
-            options |= {"n_samples": self.n_samples or ESTIMATORS[data.method].n_samples, "rng": seed}
-            options["first_query"] = data.first_query
+            options["n_samples"] = self.n_samples or ESTIMATORS[data.method].n_samples
+            options["rng"] = validation.DrawnKey(seed, data.first_query)
         if self.curvature == "gradient":
             return data.metric.gradient(scores, data.method, **options), None
         ascent, diagonal = data.metric.gradient(scores, data.method, hessian=True, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast.validation import IntArray
 
-__all__ = ["query_chunks"]
+__all__ = ["query_chunks", "query_streams"]
 
 
 def __dir__() -> list[str]:
@@ -19,6 +19,8 @@ def __dir__() -> list[str]:
 
 
 QUERY_COST = 20  # documents that a query costs besides its own
+# Sources of random numbers of these libraries, and traced numbers, are checked by the adapters.
+FRAMEWORKS = ("torch", "jax", "jaxlib")
 
 
 class QueryChunk(NamedTuple):
@@ -45,7 +47,8 @@ class QueryChunk(NamedTuple):
 def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> list[QueryChunk]:
     """Cut a batch into chunks that take about the same time.
 
-    Sampled functions give a chunk the bits that it has in the whole batch, given its ``first_query`` and the same seed.
+    Sampled functions give a chunk the bits that it has in the whole batch if they take the same seed, by
+    `query_streams` with the chunk's ``first_query``.
 
     Parameters
     ----------
@@ -66,11 +69,13 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
     Examples
     --------
     >>> import numpy as np, plrank_fast as plr
-    >>> from plrank_fast.chunks import query_chunks
+    >>> from plrank_fast.chunks import query_chunks, query_streams
     >>> scores, labels, theta = np.arange(7.0), np.arange(7) % 3, plr.dcg_weights(2)
     >>> offsets = [0, 3, 5, 7]
     >>> parts = [
-    ...     plr.pl_rank_3(scores[c.docs], labels[c.docs], theta, offsets=c.offsets, first_query=c.first_query, rng=1)
+    ...     plr.pl_rank_3(
+    ...         scores[c.docs], labels[c.docs], theta, offsets=c.offsets, rng=query_streams(1, c.first_query)
+    ...     )
     ...     for c in query_chunks(offsets, 2)
     ... ]
     >>> bool((np.concatenate(parts) == plr.pl_rank_3(scores, labels, theta, offsets=offsets, rng=1)).all())
@@ -96,3 +101,35 @@ def query_chunks(offsets: ArrayLike, n_chunks: int, *, first_query: int = 0) -> 
         )
         for begin, end in itertools.pairwise(cuts)
     ]
+
+
+def query_streams(rng: Any, first_query: Any) -> np.random.SeedSequence:
+    """Number the queries of a call from ``first_query`` on, so that query q draws from stream ``first_query + q``.
+
+    Parameters
+    ----------
+    rng : None, int, SeedSequence, BitGenerator or Generator
+        Source of the random numbers, or a ``generator`` or ``key`` of the losses of PyTorch and JAX. A generator is
+        advanced by one draw when the result is first used.
+    first_query : int
+        Number of the first query in the numbering of random streams; in JAX it may be traced.
+
+    Returns
+    -------
+    SeedSequence
+        The ``rng``, ``generator`` or ``key`` of a call for some of the queries of a batch, which get the bits that they
+        have in the whole batch.
+
+    Examples
+    --------
+    >>> import plrank_fast as plr
+    >>> from plrank_fast.chunks import query_streams
+    >>> both = plr.sample_rankings([0.0, 1.0, 2.0, 3.0], 5, offsets=[0, 2, 4], rng=1)
+    >>> second = plr.sample_rankings([2.0, 3.0], 5, rng=query_streams(1, 1))
+    >>> bool((second == both[1]).all())
+    True
+    """
+    if type(rng).__module__.partition(".")[0] not in FRAMEWORKS:
+        validation.check_random_state(rng)
+    traced = hasattr(first_query, "aval")
+    return validation.DrawnKey(rng, first_query if traced else validation.count(first_query, "first_query", 0))

@@ -102,7 +102,6 @@ class PlackettLuce(validation.Unchangeable):
         *,
         rng: RandomState = None,
         sampler: validation.Sampler = "auto",
-        first_query: int = 0,
     ) -> RankingArray:
         """Draw rankings.
 
@@ -117,9 +116,6 @@ class PlackettLuce(validation.Unchangeable):
             advanced by one draw, and None is fresh entropy.
         sampler : {"auto", "introselect", "network", "slot_table", "threshold", "guide_table"}
             Algorithm that draws the rankings; all have the same distribution (see ``sample_rankings``).
-        first_query : int
-            Number of the first query in the numbering of random streams. Query q of a call draws from stream
-            ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
         Returns
         -------
@@ -127,7 +123,6 @@ class PlackettLuce(validation.Unchangeable):
         """
         return sampling.sample_rankings(
             self.scores, n_samples, cutoff, offsets=self._as_given, rng=rng, sampler=sampler, n_threads=self.n_threads,
-            first_query=first_query,
         )  # fmt: skip
 
     def log_prob(self, rankings: ArrayLike | None = None, *, buckets: ArrayLike | None = None) -> FloatArray:
@@ -339,7 +334,7 @@ class PlackettLuce(validation.Unchangeable):
         for query, scores, others, n_ranks, mode, leaving in sampled:
             drawn = [
                 sampling.sample_rankings(
-                    scores, n_samples, n_ranks, rng=seed, n_threads=self.n_threads, first_query=query
+                    scores, n_samples, n_ranks, rng=validation.DrawnKey(seed, query), n_threads=self.n_threads
                 )
                 for seed in seeds[:2]
             ]

@@ -97,7 +97,6 @@ def disparity_gradient(
     n_samples: int = 100,
     rng: RandomState = None,
     n_threads: int | None = None,
-    first_query: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the disparity of expected exposure of each query, and its gradient with respect to the scores.
 
@@ -126,9 +125,6 @@ def disparity_gradient(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -155,7 +151,6 @@ def disparity_gradient(
     merit_ = validation.of_documents(merit, "merit", scores_, offsets_)
     validation.within(merit_, "merit", 0.0, np.inf)
     n_samples = validation.count(n_samples, "n_samples", 1)
-    first_query = validation.count(first_query, "first_query", 0)
     weights = validation.weights_of_ranks(rank_weights, offsets_)
     validation.threads(n_threads)
     shared: Any = weights[0] if weights.shape[0] == 1 else weights
@@ -164,12 +159,14 @@ def disparity_gradient(
     if method == registry.EXACT:
         exposure = probabilities.exposure(scores_, shared, **batch)
     else:
-        of_exposure, of_gradient = validation.seed_sequence(rng).spawn(2)
+        key = validation.DrawnKey(rng)
+        of_exposure, of_gradient = (
+            validation.DrawnKey(seed, key.first_query) for seed in validation.seed_sequence(key).spawn(2)
+        )
         exposure = _sampled.estimate(
             _EXPOSURE, scores_, None, shared, offsets_, n_samples, None, of_exposure, "auto", n_threads, None,
-            first_query,
         )  # fmt: skip
-        batch |= {"n_samples": n_samples, "rng": of_gradient, "first_query": first_query}
+        batch |= {"n_samples": n_samples, "rng": of_gradient}
     values, reward = (_squared if kind == "squared" else _absolute)(exposure, merit_, offsets_)
     estimator = registry.ESTIMATORS[method].function
     return values, validation.homogeneous(lambda reward: estimator(scores_, reward, shared, **batch), reward, offsets_)

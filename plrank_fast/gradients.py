@@ -21,19 +21,19 @@ Pair: TypeAlias = tuple[FloatArray, FloatArray]
 def pl_rank_3(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
     n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
-    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None, first_query: int = 0,
+    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None,
 ) -> FloatArray: ...  # fmt: skip
 @overload
 def pl_rank_3(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
     n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
-    hessian: Literal[True], n_threads: int | None = None, out: Pair | None = None, first_query: int = 0,
+    hessian: Literal[True], n_threads: int | None = None, out: Pair | None = None,
 ) -> Pair: ...  # fmt: skip
 @overload
 def pl_rank_3(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
     n_samples: int = 100, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
-    hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None, first_query: int = 0,
+    hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None,
 ) -> FloatArray | Pair: ...  # fmt: skip
 def pl_rank_3(
     scores: ArrayLike,
@@ -48,7 +48,6 @@ def pl_rank_3(
     hessian: bool = False,
     n_threads: int | None = None,
     out: FloatArray | Pair | None = None,
-    first_query: int = 0,
 ) -> FloatArray | Pair:
     r"""Estimate the gradient of the expected metric with PL-Rank-3.
 
@@ -84,9 +83,6 @@ def pl_rank_3(
         -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -117,7 +113,7 @@ def pl_rank_3(
     """
     return _sampled.estimate(
         _PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        first_query, hessian,
+        hessian,
     )  # fmt: skip
 
 
@@ -133,7 +129,6 @@ def pl_rank_2(
     sampler: Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
-    first_query: int = 0,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-2.
 
@@ -165,9 +160,6 @@ def pl_rank_2(
         -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -191,7 +183,6 @@ def pl_rank_2(
     """
     return _sampled.estimate(
         _PL_RANK_2, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        first_query,
     )  # fmt: skip
 
 
@@ -208,7 +199,6 @@ def pl_rank_1(
     sampler: Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
-    first_query: int = 0,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric with PL-Rank-1, the policy gradient by placement.
 
@@ -243,9 +233,6 @@ def pl_rank_1(
         -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -274,7 +261,7 @@ def pl_rank_1(
     """
     return _sampled.estimate(
         _PLACEMENT, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        first_query, baseline=baseline,
+        baseline=baseline,
     )  # fmt: skip
 
 
@@ -282,19 +269,19 @@ def pl_rank_1(
 def pl_rank_cmc(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
     n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
-    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None, first_query: int = 0,
+    hessian: Literal[False] = False, n_threads: int | None = None, out: FloatArray | None = None,
 ) -> FloatArray: ...  # fmt: skip
 @overload
 def pl_rank_cmc(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
     n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
-    hessian: Literal[True], n_threads: int | None = None, out: Pair | None = None, first_query: int = 0,
+    hessian: Literal[True], n_threads: int | None = None, out: Pair | None = None,
 ) -> Pair: ...  # fmt: skip
 @overload
 def pl_rank_cmc(
     scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, *, offsets: ArrayLike | None = None,
     n_samples: int = 1, rankings: ArrayLike | None = None, rng: RandomState = None, sampler: Sampler = "auto",
-    hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None, first_query: int = 0,
+    hessian: bool, n_threads: int | None = None, out: FloatArray | Pair | None = None,
 ) -> FloatArray | Pair: ...  # fmt: skip
 def pl_rank_cmc(
     scores: ArrayLike,
@@ -309,7 +296,6 @@ def pl_rank_cmc(
     hessian: bool = False,
     n_threads: int | None = None,
     out: FloatArray | Pair | None = None,
-    first_query: int = 0,
 ) -> FloatArray | Pair:
     r"""Estimate the gradient of the expected metric by conditional Monte Carlo, for which one ranking is enough.
 
@@ -345,9 +331,6 @@ def pl_rank_cmc(
         -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; with ``hessian`` a pair of arrays. Untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -378,7 +361,7 @@ def pl_rank_cmc(
     """
     return _sampled.estimate(
         _CONDITIONAL, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        first_query, hessian,
+        hessian,
     )  # fmt: skip
 
 

@@ -73,7 +73,6 @@ def expected_metric_loss(
     rtol: float = 1e-6,
     key: Any = 0,
     n_threads: int | None = None,
-    first_query: int = 0,
 ) -> jax.Array:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
@@ -117,9 +116,6 @@ def expected_metric_loss(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -148,6 +144,7 @@ def expected_metric_loss(
         method=method, n_samples=n_samples, rtol=rtol, n_threads=n_threads,
     )  # fmt: skip
     data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights, "rank_weights": rank_weights}
+    key, first_query = validation.numbered_source(key)
     data |= {"key": _words(key), "first_query": _first_query(first_query)}
     validation.given(labels, "labels", "")
     if method == EXACT:  # an array costs a call as much as the gradient of a short list

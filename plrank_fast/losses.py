@@ -177,7 +177,6 @@ def list_mle(
     rng: RandomState = None,
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
-    first_query: int = 0,
 ) -> LossAndGradient:
     r"""Compute the ListMLE loss: minus the log-probability of the ranking by label under Plackett-Luce.
 
@@ -207,9 +206,6 @@ def list_mle(
         -2: all but one.
     out : pair of ndarray, shapes (n_queries,) and (n_docs,), float64, optional
         Where to write values and gradient.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -243,7 +239,7 @@ def list_mle(
     validation.goes_with(rng, "rng", ties == "random", "ties='random'")
     return _evaluate(
         _bucket_order.BUCKET_ORDER if ties == "exact" else _likelihood.LIST_MLE, scores, labels, offsets, n_threads,
-        out, cutoff=cutoff, rng=rng, ties_at_random=ties == "random", first_query=first_query,
+        out, cutoff=cutoff, rng=rng, ties_at_random=ties == "random",
     )  # fmt: skip
 
 
@@ -589,7 +585,6 @@ def _evaluate(
     distance_weight: float = 0.0,
     rng: RandomState = None,
     ties_at_random: bool = False,
-    first_query: int = 0,
 ) -> LossAndGradient:
     """Compute a loss and its gradient.
 
@@ -607,7 +602,7 @@ def _evaluate(
         )
     to_gains = of_gains and not batch.found_in_relevance & _magnitudes.NO_SMALL_GRADE
     gain = gains(np.asarray(batch.relevance)) if of_gains and not to_gains else None
-    n_ranks, first = validation.ranks(cutoff), validation.count(first_query, "first_query", 0)
+    n_ranks, first = validation.ranks(cutoff), validation.first_query_of(rng)
     outputs = validation.output_pair(out, (batch.n_queries,), (batch.n_items,))
     source = validation.source_of_keys(rng) if ties_at_random else validation.check_random_state(rng)
     values, gradient, _, finite = _losses.evaluate(

@@ -39,7 +39,7 @@ TITLES = {metric: metric.upper() for metric in METRICS} | {
 }  # fmt: skip
 WITH_GAINS = ("ndcg", "dcg")
 SUMS_OVER_RANKS = (*WITH_GAINS, "precision", "recall")
-OF_SAMPLING = ("n_samples", "rng", "first_query")
+OF_SAMPLING = ("n_samples", "rng")
 
 
 class LabelledMetric(NamedTuple):

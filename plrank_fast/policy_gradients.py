@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -36,7 +37,6 @@ def policy_gradient(
     sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
-    first_query: int = 0,
 ) -> FloatArray:
     r"""Estimate the gradient of an expected metric, or of any reward of whole rankings, by REINFORCE.
 
@@ -86,9 +86,6 @@ def policy_gradient(
         -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -125,7 +122,7 @@ def policy_gradient(
         validation.given(rank_weights, "rank_weights", ", or rewards or reward")
         return _sampled.estimate(
             _POLICY_GRADIENT, scores, relevance, rank_weights, offsets, n_samples,
-            rankings, rng, sampler, n_threads, out, first_query, baseline=baseline,
+            rankings, rng, sampler, n_threads, out, baseline=baseline,
         )  # fmt: skip
     instead, _ = validation.only_one({"rewards": rewards, "reward": reward})
     validation.goes_with(relevance, "relevance", False, f"{instead}=None")
@@ -147,7 +144,6 @@ def policy_gradient(
     validation.count(n_samples, "n_samples", 2 if taken_off is None else 1)
     blocks = drawn_blocks(
         scores_, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
-        first_query=first_query,
     )  # fmt: skip
     weighted, plain = np.zeros(scores_.size), np.zeros(scores_.size)
     first, total, largest = taken_off, np.zeros(n_queries), np.zeros(n_queries)
@@ -218,7 +214,6 @@ def drawn_blocks(
     rng: RandomState,
     sampler: validation.Sampler,
     n_threads: int | None,
-    first_query: int,
 ) -> Iterator[tuple[RankingArray, FloatArray]]:
     """Generate blocks of rankings, (n_queries, n, K), and their rewards; the first has checked all arguments."""
     batch = offsets is not None
@@ -226,12 +221,13 @@ def drawn_blocks(
     offsets_ = validation.query_offsets(offsets, scores_.size, shown=True)
     validation.require(callable(reward), f"reward must be a function, got {validation.shown(reward)}", TypeError)
     key = validation.DrawnKey(rng)
+    later = functools.partial(validation.DrawnKey, first_query=key.first_query)
     for block in range((n_samples + RANKINGS_PER_CALL - 1) // RANKINGS_PER_CALL):
         shape = offsets_.size - 1, min(RANKINGS_PER_CALL, n_samples - block * RANKINGS_PER_CALL)
         rankings = sample_rankings(
             scores_, shape[1], cutoff, offsets=offsets_, sampler=sampler,
-            rng=np.random.SeedSequence(key.key.tolist(), spawn_key=(block,)) if block else key,
-            n_threads=n_threads, first_query=first_query,
+            rng=later(np.random.SeedSequence(key.key.tolist(), spawn_key=(block,))) if block else key,
+            n_threads=n_threads,
         )  # fmt: skip
         given_away = (rankings if batch else rankings[0]).copy()  # the caller may write to it
         rewards = reward(given_away)  # small ones in one block may be large in the next

@@ -34,7 +34,6 @@ def expected_metric(
     sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
     out: FloatArray | None = None,
-    first_query: int = 0,
 ) -> FloatArray:
     """Compute the expected metric of each query: E[sum_k theta_k rho_{y_k}] over rankings y drawn from the policy.
 
@@ -56,7 +55,7 @@ def expected_metric(
         a cascade metric, such as the reciprocal rank (MRR), success (hit rate) or ERR.
     method : {"exact", "sample"}
         "exact": quadrature, which takes ``stop_probability``, ``rtol``, ``noise`` and ``sigma``. "sample": the mean
-        over rankings, which takes ``n_samples``, ``rankings``, ``rng``, ``sampler`` and ``first_query``.
+        over rankings, which takes ``n_samples``, ``rankings``, ``rng`` and ``sampler``.
     rtol : float
         The error is at most ``rtol`` times sum|theta| max|rho|; from 1e-10 to below 1.
     noise : {"gumbel", "normal"}
@@ -77,9 +76,6 @@ def expected_metric(
         -2: all but one.
     out : ndarray, shape (n_queries,), float64, optional
         Where to write the result.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -111,7 +107,7 @@ def expected_metric(
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
     return _sampled.estimate(
         _METRIC, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
-        out, first_query,
+        out,
     )  # fmt: skip
 
 
@@ -309,7 +305,7 @@ def exposure(
     if rankings is not None:
         validation.relative_tolerance(rtol)
         return _sampled.estimate(
-            _EXPOSURE, scores, None, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out, 0
+            _EXPOSURE, scores, None, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out
         )
     return _exact.expectations(
         scores, None, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, out, False, True, exposure=True

@@ -135,7 +135,6 @@ def expected_reward(
     rng: RandomState = None,
     sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
-    first_query: int = 0,
 ) -> SampledValue:
     """Estimate the expected reward of each query over rankings drawn from the policy, with its standard error.
 
@@ -163,9 +162,6 @@ def expected_reward(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -192,7 +188,6 @@ def expected_reward(
     n_samples = validation.count(n_samples, "n_samples", 2)
     blocks = drawn_blocks(
         scores, reward, cutoff, offsets=offsets, n_samples=n_samples, rng=rng, sampler=sampler, n_threads=n_threads,
-        first_query=first_query,
     )  # fmt: skip
     n_seen, value, first = 0, np.zeros(0), np.zeros((1, 1))
     total = squares = error = largest = np.zeros(1)

@@ -22,7 +22,6 @@ def sample_rankings(
     rng: RandomState = None,
     sampler: validation.Sampler = "auto",
     n_threads: int | None = None,
-    first_query: int = 0,
 ) -> RankingArray:
     """Draw rankings from the Plackett-Luce distribution of ``scores``.
 
@@ -52,9 +51,6 @@ def sample_rankings(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -87,10 +83,7 @@ def sample_rankings(
     batch, among_all = validation.batch_that_can_be_drawn(scores, offsets, n_threads)
     number = validation.count(n_samples, "n_samples", 1)
     n_ranks = validation.ranks_that_count(cutoff, batch.longest)
-    method, first = (
-        validation.choice(sampler, "sampler", validation.Sampler),
-        validation.count(first_query, "first_query", 0),
-    )
+    method, first = validation.choice(sampler, "sampler", validation.Sampler), validation.first_query_of(rng)
     validation.addressable((batch.n_queries, number, n_ranks), 4, "n_samples")
     rankings = _samplers.sample_rankings(batch, number, n_ranks, method, validation.source_of_keys(rng), first)
     if among_all is not None:

@@ -22,7 +22,6 @@ def stochastic_rank(
     rng: RandomState = None,
     n_threads: int | None = None,
     out: FloatArray | None = None,
-    first_query: int = 0,
 ) -> FloatArray:
     r"""Estimate the gradient of the expected metric of scores with noise, by StochasticRank.
 
@@ -55,9 +54,6 @@ def stochastic_rank(
         -2: all but one.
     out : ndarray, shape (n_docs,), float64, optional
         Where to write the result; untouched if the call fails or is interrupted.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -90,5 +86,5 @@ def stochastic_rank(
     """
     return _sampled.estimate(
         _STOCHASTIC_RANK, scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
-        first_query, noise=noise, sigma=sigma,
+        noise=noise, sigma=sigma,
     )  # fmt: skip

@@ -300,7 +300,6 @@ def expected_metric_loss(
     rtol: float = 1e-6,
     generator: Any = None,
     n_threads: int | None = None,
-    first_query: int = 0,
 ) -> torch.Tensor:
     """Compute minus the expected metric of rankings drawn from the Plackett-Luce distribution of ``scores``.
 
@@ -349,9 +348,6 @@ def expected_metric_loss(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -368,7 +364,7 @@ def expected_metric_loss(
     >>> round(loss.item(), 6), scores.grad
     (-0.5, tensor([-0.2500,  0.2500], dtype=torch.float64))
     """
-    options = metric, cutoff, gain, max_label, reduction, method, n_samples, rtol, n_threads, first_query
+    options = metric, cutoff, gain, max_label, reduction, method, n_samples, rtol, n_threads
     return _loss_of(scores, labels, offsets, mask, weights, rank_weights, generator, options)
 
 
@@ -376,7 +372,9 @@ def _loss_of(
     scores: Any, labels: Any, offsets: Any, mask: Any, weights: Any, rank_weights: Any, generator: Any,
     options: tuple[Any, ...],
 ) -> Any:  # fmt: skip
-    """Compute the loss with ``OPTIONS``, by the operator where the call is traced."""
+    """Compute the loss with all ``OPTIONS`` but the last, by the operator where the call is traced."""
+    generator, first_query = validation.numbered_source(generator)
+    options = *options, first_query
     _floating(scores, nested=True)
     if scores.is_nested:
         scores, labels, offsets = _flattened(scores, labels, offsets, mask)
@@ -544,7 +542,6 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         mask: Any = None,
         weights: Any = None,
         generator: Any = None,
-        first_query: int = 0,
     ) -> torch.Tensor:
         """Compute the loss of a batch.
 
@@ -565,9 +562,6 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
         generator : torch.Generator or int, optional
             Source of the random numbers of sampled methods; by default PyTorch's default generator, which
             ``torch.manual_seed`` sets.
-        first_query : int
-            Number of the first query in the numbering of random streams. Query q of a call draws from stream
-            ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
         Returns
         -------
@@ -575,14 +569,14 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
         own = self.__dict__
-        options = (*(own[name] for name in OPTIONS[:-1]), first_query)
+        options = tuple(own[name] for name in OPTIONS[:-1])
         return _loss_of(scores, labels, offsets, mask, weights, own["rank_weights"], generator, options)
 
     if TYPE_CHECKING:
 
         def __call__(  # noqa: D102 - torch.nn.Module types its call as Any
             self, scores: Any, labels: Any, offsets: Any = None, *, mask: Any = None, weights: Any = None,
-            generator: Any = None, first_query: int = 0,
+            generator: Any = None,
         ) -> torch.Tensor: ...  # fmt: skip
 
     def extra_repr(self) -> str:

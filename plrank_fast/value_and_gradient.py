@@ -38,7 +38,6 @@ def value_and_gradient(
     n_samples: int | None = None,
     rng: RandomState = None,
     n_threads: int | None = None,
-    first_query: int = 0,
 ) -> tuple[FloatArray, FloatArray]:
     """Compute the expected metric of each query and the gradient of their sum, by any estimator of the library.
 
@@ -69,9 +68,6 @@ def value_and_gradient(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
     Returns
     -------
@@ -92,8 +88,8 @@ def value_and_gradient(
     >>> values.round(6), gradient.round(6)
     (array([0.5]), array([ 0.25, -0.25]))
     """
-    plain = type(method) is str and type(first_query) is int and n_samples is rng is None
-    if not (plain and method == EXACT and first_query == 0):
+    plain = type(method) is str and n_samples is rng is None
+    if not (plain and method == EXACT):
         offsets = validation.query_offsets(offsets, validation.real_array(scores, "scores").size)
         cutoff = validation.weights_of_ranks(rank_weights, offsets).shape[1]
         resolved = resolve_method(method, offsets, cutoff)
@@ -103,7 +99,6 @@ def value_and_gradient(
         if n_samples is not None:
             n_samples = validation.count(n_samples, "n_samples", 1)
         rng = validation.check_random_state(rng)
-        validation.count(first_query, "first_query", 0)
     if method == EXACT:
         return _exact.expectations(
             scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True,
@@ -112,19 +107,19 @@ def value_and_gradient(
     n_threads, n_samples = validation.threads(n_threads), n_samples or ESTIMATORS[method].n_samples
     arrays = scores, relevance, rank_weights
     if method in OF_RANKINGS:
-        return of_rankings(method, *arrays, offsets, n_samples, rng, n_threads, first_query, value=True)
+        return of_rankings(method, *arrays, offsets, n_samples, rng, n_threads, value=True)
     options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads, "n_samples": n_samples}
-    options |= {"first_query": first_query, "rng": validation.DrawnKey(rng)}
+    options |= {"rng": validation.DrawnKey(rng)}
     gradient = ESTIMATORS[method].function(*arrays, **options)
     return expected_metric(*arrays, method="sample", **options), gradient
 
 
 def of_rankings(
     method: str, scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, offsets: ArrayLike | None,
-    n_samples: int | None, rng: RandomState, n_threads: int | None, first_query: int, **results: Any,
+    n_samples: int | None, rng: RandomState, n_threads: int | None, **results: Any,
 ) -> Any:  # fmt: skip
     """Call one of ``OF_RANKINGS``; ``results`` are options of ``sampled.estimate``."""
     return _sampled.estimate(
         OF_RANKINGS[method], scores, relevance, rank_weights, offsets, n_samples or ESTIMATORS[method].n_samples, None,
-        rng, "auto", n_threads, None, first_query, **results,
+        rng, "auto", n_threads, None, **results,
     )  # fmt: skip

@@ -14,14 +14,16 @@ import plrank_fast as plr
 from plrank_fast import fairness, losses, off_policy, rewards
 from plrank_fast._adapters.expected_loss import expected_loss
 from plrank_fast._methods.registry import ESTIMATORS
+from plrank_fast.chunks import query_streams
 
 N_SAMPLES = 70  # more than one group of rankings, and more than one block for queries of 33 items or more
 
 
 def rankings(values, n_samples=N_SAMPLES):
     """Rankings of the streams, for a call over given ones."""
-    batch = {name: values[name] for name in ("first_query", "offsets")}
-    return plr.sample_rankings(values["scores"], n_samples, values["cutoff"], rng=5, n_threads=1, **batch)
+    rng = query_streams(5, values["first_query"])
+    offsets = values["offsets"]
+    return plr.sample_rankings(values["scores"], n_samples, values["cutoff"], rng=rng, n_threads=1, offsets=offsets)
 
 
 def few_rankings(values):
@@ -149,6 +151,8 @@ class Call:
         for name, option in {**self.options, **more}.items():
             if name in self.parameters:
                 arguments[name] = option(values) if callable(option) else option
+        if first_query and "rng" in arguments:
+            arguments["rng"] = query_streams(arguments["rng"], first_query)
         result = self.function(**arguments)
         # without the padding of queries shorter than the cutoff
         return result[result >= 0] if self.function is plr.sample_rankings else result
@@ -199,7 +203,7 @@ def distribution(scores, relevance, rank_weights, first_query, *, offsets=None, 
     cutoff = rank_weights.shape[-1]
     entropy = policy.entropy(cutoff, n_samples=20, rng=5)
     divergence = policy.kl(other, cutoff, n_samples=20, rng=5)
-    drawn = policy.sample(3, cutoff, rng=5, first_query=first_query)
+    drawn = policy.sample(3, cutoff, rng=query_streams(5, first_query))
     of_drawn = drawn, policy.log_prob(drawn), policy.log_prob_vjp(drawn, np.ones(drawn.shape[:-1]))
     marginals = policy.rank_probabilities(cutoff), policy.exposure(rank_weights)
     return *of_drawn, *marginals, policy.mode(cutoff), *entropy, *divergence

@@ -66,6 +66,7 @@ def expected_loss(
     reduction: str,
     method: str,
     seed: Callable[[], RandomState],
+    first_query: int,
     gradient: NDArray[Any],
     wait: Callable[[], Any] = lambda: None,
     labels_are_here: bool = True,
@@ -89,6 +90,9 @@ def expected_loss(
             return gains_of_labels(given, n_threads, "labels", GRADES_OR_GAINS)
         values = validation.real_array(given, "labels", n_threads=n_threads)
         return validation.within(values, "labels", 0.0, np.inf, A_SHARE) if over_ideal else values
+
+    def source() -> RandomState:
+        return validation.DrawnKey(seed(), first_query) if first_query else seed()
 
     with_gains, n_threads, over_ideal = metric in WITH_GAINS, options["n_threads"], metric == "ndcg"
     if not (with_gains and offsets is mask is weights is rank_weights is None):
@@ -126,8 +130,8 @@ def expected_loss(
         )  # fmt: skip
     elif method in OF_RANKINGS and direction is None:
         values = of_rankings(
-            method, given_scores, target.relevance, target.rank_weights, layout.offsets, options["n_samples"], seed(),
-            n_threads, options["first_query"], factors=factors, over_ideal=over_ideal, scaled=slopes,
+            method, given_scores, target.relevance, target.rank_weights, layout.offsets, options["n_samples"], source(),
+            n_threads, factors=factors, over_ideal=over_ideal, scaled=slopes,
         )  # fmt: skip
     else:
         if over_ideal:
@@ -136,7 +140,7 @@ def expected_loss(
         if direction is None:
             values, ascent = target.value_and_gradient(
                 given_scores, method, offsets=layout.offsets,
-                rng=None if method == EXACT else seed(), **options,
+                rng=None if method == EXACT else source(), **options,
             )  # fmt: skip
         else:
             values, along = np.zeros(n_queries), layout.documents(direction, "direction")

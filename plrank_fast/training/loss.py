@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 import plrank_fast as plr
-from plrank_fast import fairness, losses
+from plrank_fast import fairness, losses, validation
 from plrank_fast._methods import registry
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import RankingData
@@ -36,9 +36,8 @@ class Loss:
         config, metric = self._config, self.metric.of_documents(batch.rows)
         settings: dict[str, Any] = {
             "offsets": batch.offsets,
-            "first_query": batch.first_query,
             "n_samples": config.samples_in_step(batch.epoch, batch.number, self._n_queries),
-            "rng": batch.rng,
+            "rng": validation.DrawnKey(batch.rng, batch.first_query),
             "n_threads": self._n_threads,
         }
         if config.objective == DISPARITY:
@@ -88,7 +87,6 @@ def gradient(
     rng: np.random.SeedSequence,
     n_threads: int | None,
     labels: npt.NDArray[np.float64] | None = None,
-    first_query: int = 0,
 ) -> npt.NDArray[np.float64]:
     """Compute the gradient of the expected metric, or minus that of a loss, summed over the queries.
 
@@ -98,11 +96,11 @@ def gradient(
     if method in LOSSES:
         options: dict[str, Any] = {"cutoff": metric.rank_weights.size} if method in WITH_CUTOFF else {}
         if method in WITH_TIES:
-            options |= {"ties": "random", "rng": rng, "first_query": first_query}
+            options |= {"ties": "random", "rng": rng}
         loss: Any = getattr(losses, method)
         descent: npt.NDArray[np.float64] = loss(scores, labels, offsets=offsets, n_threads=n_threads, **options)[1]
         return -descent
-    sampling = {"n_samples": n_samples, "rng": rng, "first_query": first_query}
+    sampling = {"n_samples": n_samples, "rng": rng}
     result: npt.NDArray[np.float64] = metric.gradient(
         scores, method, offsets=offsets, n_threads=n_threads, **(sampling if ESTIMATORS[method].n_samples else {})
     )

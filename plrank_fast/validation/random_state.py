@@ -26,12 +26,14 @@ def check_random_state(rng: Any) -> RandomState:
 class DrawnKey(np.random.SeedSequence):
     """One key for several calls with the same random streams, drawn by the first of them once it has no errors.
 
-    A function in place of ``rng`` is called then, and returns a seed.
+    A function in place of ``rng`` is called then, and returns a seed. The first query of a call draws from the stream
+    ``first_query``, by default as with ``rng``.
     """
 
-    def __init__(self, rng: RandomState | Callable[[], int]) -> None:
+    def __init__(self, rng: RandomState | Callable[[], int], first_query: int | None = None) -> None:
         super().__init__(0)
         self.rng = rng
+        self.first_query: int = first_query_of(rng) if first_query is None else first_query
 
     @functools.cached_property
     def key(self) -> KeyArray:
@@ -41,6 +43,16 @@ class DrawnKey(np.random.SeedSequence):
     def generate_state(self, n_words: int, dtype: Any = np.uint32) -> KeyArray:
         """Return the key, for ``stream_key``."""
         return self.key
+
+
+def first_query_of(rng: Any) -> Any:
+    """Return the number of the first query, 0 unless ``chunks.query_streams`` has set it."""
+    return getattr(rng, "first_query", 0)
+
+
+def numbered_source(rng: Any) -> tuple[Any, Any]:
+    """Return the source of random numbers and the number of the first query."""
+    return rng.rng if isinstance(rng, DrawnKey) else rng, first_query_of(rng)
 
 
 def source_of_keys(rng: Any) -> Any:

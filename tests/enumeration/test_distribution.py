@@ -8,6 +8,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import PlackettLuce
+from plrank_fast.chunks import query_streams
 from problems import every_prefix
 
 RNG = np.random.default_rng(3)
@@ -28,7 +29,7 @@ def exact_kl(scores, other, cutoff):
 def test_methods_are_the_functions():
     offsets, ties = [0, 3, 3, 5], [0, 1, 0, 1, 1]
     for policy, queries in ((PlackettLuce(SCORES, offsets), offsets), (PlackettLuce(SCORES), None)):
-        options = {"rng": 7, "sampler": "introselect", "first_query": 4}
+        options = {"rng": query_streams(7, 4), "sampler": "introselect"}
         rankings, weights = policy.sample(20, 2, **options), np.arange(1.0, policy.n_queries + 1)
         cotangent = np.ones(rankings.shape[:-1])
         of_ties = policy.log_prob(buckets=ties), policy.log_prob_vjp(None, weights, buckets=ties)

@@ -90,7 +90,8 @@ GIVEN = {
     "propensities": np.array([0.5, 0.25, 1.0]), "importance_weights": np.array([1.0, 2.0]), "qid": np.array([7, 7, 8]),
     "sizes": np.array([1, 2]),
     "weights": np.ones(1), "offsets": np.array([0, 3]), "cutoff": 2, "n_samples": 5, "n_chunks": 1,
-    "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr", "n_queries": 2,
+    "reward": lambda rankings: np.ones(rankings.shape[:-1]), "profile": "mslr", "n_queries": 2, "rng": 1,
+    "first_query": 1,
     "run": {"0": {"0": 0.5, "1": 1.0, "2": 0.0}}, "qrels": {"0": {"0": 1, "1": 0, "2": 2}},
 }  # fmt: skip
 METRICS = [name for name in plr.__all__ if name in vars(metrics) and name != "ideal_dcg"]  # of the ranking by score
@@ -111,11 +112,11 @@ MEANT = {  # arguments that may have a value, by what is odd about it
     "an int that Python does not print": {"rng", "n_threads"},
     "-1": {"baseline", "empty", "missing", "n_threads"},
     "-1.0": {"baseline", "empty", "missing"},
-    "0": {*MAY_BE_0, *ELEMENTWISE, "fit_strengths.ridge", "fit_strengths.reference"},
+    "0": {*MAY_BE_0, *ELEMENTWISE, "query_streams.first_query", "fit_strengths.ridge", "fit_strengths.reference"},
     "beyond": {"fit_strengths.rankings"},
     "True": {*ELEMENTWISE, "fit_strengths.reference"},
     "nan": {"empty"},
-    "None": {"offsets", "cutoff", "stop_probability"},
+    "None": {"offsets", "cutoff", "stop_probability", "query_streams.rng"},
     "list": {*ARRAYS, "align_run.run", "align_run.qrels"},
     "an array": {*ARRAYS, "fit_strengths.weights"},
     "complex": {"fit_strengths.reference"},  # equal to the item 1

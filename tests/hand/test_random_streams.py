@@ -5,6 +5,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import validation
+from plrank_fast.chunks import query_streams
 from streams import splitmix_words, stream_words, xoshiro_words
 
 
@@ -76,9 +77,9 @@ def test_number_of_the_query_has_64_bits(round_ns, costs):
     scores, relevance, rank_weights = rng.normal(size=60), rng.integers(0, 5, size=60), plr.dcg_weights(5)
     far, near = 2**32 + 3, 3
     calls = [
-        lambda query: plr.sample_rankings(scores, 200, 5, rng=1, first_query=query),
-        lambda query: plr.pl_rank_2(scores, relevance, rank_weights, n_samples=200, rng=1, first_query=query),
-        lambda query: plr.stochastic_rank(scores, relevance, rank_weights, n_samples=200, rng=1, first_query=query),
+        lambda query: plr.sample_rankings(scores, 200, 5, rng=query_streams(1, query)),
+        lambda query: plr.pl_rank_2(scores, relevance, rank_weights, n_samples=200, rng=query_streams(1, query)),
+        lambda query: plr.stochastic_rank(scores, relevance, rank_weights, n_samples=200, rng=query_streams(1, query)),
     ]
     for call in calls:
         assert (call(far) != call(near)).any()

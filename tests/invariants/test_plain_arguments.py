@@ -224,7 +224,7 @@ def test_odd_arguments_get_the_same_answer(name):
     Mutants: values not looked at for NaN; rank weights past the end of the list not looked at; the warning of exchanged
     arguments left out; n_threads=0 taken; a bool taken for a count; relevance of any magnitude; a negative gain in
     NDCG; a label out of range; relevance of another length; a bool, or an integer beyond 2**62, taken for an offset;
-    offsets that decrease; ``first_query``, the slope, the scale of the noise or what
+    offsets that decrease; the slope, the scale of the noise or what
     an empty query counts not handed on.
     """
     function = FUNCTIONS[name]

@@ -13,6 +13,7 @@ import pytest
 import plrank_fast as plr
 import runtime_variables
 from plrank_fast import cython_plrank, embedding
+from plrank_fast.chunks import query_streams
 
 FROZEN = json.loads((Path(__file__).parent / "embedding_signatures.json").read_text())
 SIGNATURES = {name: signature for name, (_, signature) in cython_plrank.exported_functions().items()}
@@ -135,7 +136,7 @@ def of_rankings(function, query, given):
     """Mutant: rankings used although there is a stream."""
     if given["stream"] is None:
         return derivatives(function, query, given, rankings=given["rankings"])
-    stream = {"n_samples": query.n_samples, "rng": SEED, "first_query": FIRST}
+    stream = {"n_samples": query.n_samples, "rng": query_streams(SEED, FIRST)}
     return derivatives(function, query, given, sampler=SAMPLERS[given["sampler"]], **stream)
 
 
@@ -160,7 +161,7 @@ def of_exact(query, given):
 def of_stochastic_rank(query, given):
     return {"gradient": plr.stochastic_rank(
         query.scores, query.relevance, query.theta, noise=["gumbel", "normal"][given["noise"]], sigma=given["sigma"],
-        n_samples=query.n_samples, rng=SEED, first_query=FIRST,
+        n_samples=query.n_samples, rng=query_streams(SEED, FIRST),
     )}  # fmt: skip
 
 
@@ -168,7 +169,7 @@ def of_stochastic_rank(query, given):
 EXPECTED = {
     "top_k": lambda q, given: {"ranking": np.argsort(-given["scores"], kind="stable")[: q.cutoff]},
     "sample_rankings": lambda q, given: {"rankings": plr.sample_rankings(
-        q.scores, q.n_samples, q.cutoff, rng=SEED, sampler=SAMPLERS[given["sampler"]], first_query=FIRST
+        q.scores, q.n_samples, q.cutoff, rng=query_streams(SEED, FIRST), sampler=SAMPLERS[given["sampler"]]
     )},
     "ranking_log_prob": lambda q, given: {"log_prob": plr.ranking_log_prob(q.scores, given["rankings"])},
     "pl_rank_3": partial(of_rankings, plr.pl_rank_3),
@@ -265,7 +266,7 @@ def check_stream_init(query):
         sizes = query.n_items, 2, 3
         assert call("sample_rankings", (stream, query.scores, *sizes, 0, rankings), sizes) == 0
     assert np.array_equal(one, other)
-    assert np.array_equal(one, plr.sample_rankings(query.scores, 3, 2, rng=SEED, first_query=9))
+    assert np.array_equal(one, plr.sample_rankings(query.scores, 3, 2, rng=query_streams(SEED, 9)))
 
 
 def check_samples_per_block(query):
@@ -281,7 +282,7 @@ def check_stream_seek(query):
     for number, sampler in enumerate(SAMPLERS):
         if sampler in ("auto", "slot_table"):
             continue  # these look at the number of samples
-        whole = plr.sample_rankings(query.scores, 2 * block + 3, 4, rng=SEED, sampler=sampler, first_query=6)
+        whole = plr.sample_rankings(query.scores, 2 * block + 3, 4, rng=query_streams(SEED, 6), sampler=sampler)
         for first, n_samples in ((0, 1), (1, block), (2, 3)):
             _, stream = stream_for(query=6, block=first)
             part, sizes = np.empty((n_samples, min(4, query.n_items)), dtype=np.int32), (query.n_items, 4, n_samples)
@@ -486,7 +487,7 @@ def test_a_table_used_for_thousands_of_rankings():
     sizes = n_items, cutoff, block
     before = runtime_variables.set_costs(round_ns=1e18)
     try:
-        whole = plr.sample_rankings(scores, n_samples, cutoff, rng=SEED, sampler="slot_table", first_query=5)
+        whole = plr.sample_rankings(scores, n_samples, cutoff, rng=query_streams(SEED, 5), sampler="slot_table")
     finally:
         runtime_variables.set_costs(**before)
     part = np.empty((block, cutoff), dtype=np.int32)

@@ -27,6 +27,7 @@ from frameworks import (
 )
 from plrank_fast._adapters.expected_loss import expected_loss
 from plrank_fast._methods.registry import ESTIMATORS
+from plrank_fast.chunks import query_streams
 
 pytestmark = IGNORED_WARNINGS
 
@@ -73,11 +74,10 @@ def test_reductions_and_weights(library, reduction, weight):
 def test_sampled_methods_have_the_bits_of_their_functions(library, method, seed):
     """Mutants: the seed not handed on, or only its lower word; ``n_samples`` fixed; the function of another name; one
     of the options for random streams dropped."""
-    options = dict(offsets=OFFSETS, n_samples=7, first_query=2)
-    value, gradient = evaluate(
-        library, cutoff=3, method=method, reduction="sum", **DCG, **options, **{library.source: seed}
-    )
-    rng = np.random.SeedSequence([seed]) if library.source == "generator" else seed
+    options = dict(offsets=OFFSETS, n_samples=7)
+    source = {library.source: query_streams(seed, 2)}
+    value, gradient = evaluate(library, cutoff=3, method=method, reduction="sum", **DCG, **options, **source)
+    rng = query_streams(np.random.SeedSequence([seed]) if library.source == "generator" else seed, 2)
     expected = ESTIMATORS[method].function(SCORES, LABELS, WEIGHTS, rng=rng, **options)
     np.testing.assert_array_equal(gradient, -expected.astype(library.dtype))
     values = plr.expected_metric(SCORES, LABELS, WEIGHTS, method="sample", rng=rng, **options)
@@ -108,7 +108,8 @@ def test_shapes_have_the_bits_of_the_ragged_batch(library, method):
     np.testing.assert_array_equal(square[0], flat[0])
     np.testing.assert_array_equal(square[1].reshape(-1), flat[1])
     part = slice(4, None)
-    last = evaluate(library, SCORES[part], LABELS[part], np.ones(3), offsets=[0, 5, 6, 12], first_query=2, **options)
+    options[library.source] = query_streams(options[library.source], 2)
+    last = evaluate(library, SCORES[part], LABELS[part], np.ones(3), offsets=[0, 5, 6, 12], **options)
     np.testing.assert_array_equal(last[1], plain[part])
 
 
@@ -392,12 +393,10 @@ HOSTILE = (-(10**400), np.complex128(1), np.array([1.0, 2.0]), float("nan"), "0.
 
 @pytest.mark.parametrize(
     "name",
-    ["cutoff", "gain", "reduction", "method", "n_samples", "rtol", "n_threads", "first_query", "source"],
+    ["cutoff", "gain", "reduction", "method", "n_samples", "rtol", "n_threads", "source"],
 )
 def test_options_are_refused_by_name_and_not_by_the_host(library, name):
     """Mutants: an option left to the host, of which JAX makes an error of its own; one of the checks dropped."""
-    if isinstance(library, Torch) and name == "first_query":
-        pytest.skip("PyTorch looks at the types itself")
     for value in HOSTILE:
         if (name, type(value)) != ("n_threads", int):
             option = {library.source if name == "source" else name: value}

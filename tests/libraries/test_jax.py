@@ -11,6 +11,7 @@ import pytest
 import frameworks
 import plrank_fast as plr
 from frameworks import DCG, EXACT, IGNORED_WARNINGS, OFFSETS, RNG, WEIGHTS
+from plrank_fast.chunks import query_streams
 
 jax = pytest.importorskip("jax", reason="JAX is not installed")
 
@@ -33,13 +34,13 @@ def test_jit_and_the_seed_as_data():
     def step(scores, seed, first_query):
         traces.append(seed)
         return expected_metric_loss(
-            scores, LABELS, OFFSETS, cutoff=3, method="pl_rank_3", n_samples=5, key=seed, first_query=first_query,
-            reduction="sum",
+            scores, LABELS, OFFSETS, cutoff=3, method="pl_rank_3", n_samples=5,
+            key=query_streams(seed, first_query), reduction="sum",
         )  # fmt: skip
 
     compiled = jax.jit(jax.grad(step))
     for seed in (0, 7):
-        expected = plr.pl_rank_3(SCORES, LABELS, WEIGHTS, offsets=OFFSETS, n_samples=5, rng=seed, first_query=2)
+        expected = plr.pl_rank_3(SCORES, LABELS, WEIGHTS, offsets=OFFSETS, n_samples=5, rng=query_streams(seed, 2))
         np.testing.assert_array_equal(compiled(SCORES, seed, 2), -expected.astype(np.float32))
     assert len(traces) == 1
     keys = jax.random.split(jax.random.key(1), 2)

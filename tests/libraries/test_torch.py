@@ -51,12 +51,14 @@ def test_the_module_hands_on_its_options(options, monkeypatch):
     names = "scores", "labels", "offsets", "mask", "weights", "rank_weights", "generator"
 
     def receive(*arguments):
-        given.update(zip(names, arguments[:7], strict=True), **dict(zip(adapter.OPTIONS, arguments[7], strict=True)))
+        given.update(
+            zip(names, arguments[:7], strict=True), **dict(zip(adapter.OPTIONS[:-1], arguments[7], strict=True))
+        )
 
     monkeypatch.setattr(adapter, "_loss_of", receive)
     loss = adapter.ExpectedMetricLoss(**options)
-    loss(leaf(), LABELS, [0, 16], mask=1, weights=3, generator=5, first_query=2)
-    of_call = {"labels": LABELS, "offsets": [0, 16], "mask": 1, "weights": 3, "generator": 5, "first_query": 2}
+    loss(leaf(), LABELS, [0, 16], mask=1, weights=3, generator=5)
+    of_call = {"labels": LABELS, "offsets": [0, 16], "mask": 1, "weights": 3, "generator": 5}
     assert (options | of_call).items() <= given.items()
     assert ("rank_weights given" if "rank_weights" in options else "metric='err', cutoff=10") in repr(loss)
 

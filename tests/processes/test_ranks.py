@@ -109,7 +109,7 @@ def launched(tmp_path_factory):
 def test_gradients_of_several_ranks(launched, tmp_path):
     """Gradients equal one process's, to rounding, for every kind of method and with uneven or empty shares.
 
-    Mutants: the mean over the ranks for the sum; ``first_query`` not passed on to estimators, to losses,
+    Mutants: the mean over the ranks for the sum; the first query not passed on to estimators, to losses,
     to the disparity; the last query of each share left out; the share of the first rank for both.
     """
     folder, done = launched

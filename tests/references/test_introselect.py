@@ -5,6 +5,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast._core.random.key import stream_key
+from plrank_fast.chunks import query_streams
 from streams import stream_words
 
 
@@ -28,5 +29,5 @@ def test_rankings_are_the_order_of_arrival(n_items, cutoff, order):
     words = np.moveaxis(stream_words(stream_key(7), query, range(3), 128 * steps), 1, 0)
     words = words.reshape(384, 8 * steps)[:n_samples, :n_items]
     arrivals = -np.log(((words >> np.uint64(12)).astype(float) + 0.5) * 2.0**-52) * np.exp(scores.max() - scores)
-    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=7, sampler="introselect", first_query=query)
+    rankings = plr.sample_rankings(scores, n_samples, cutoff, rng=query_streams(7, query), sampler="introselect")
     np.testing.assert_array_equal(rankings, np.argsort(arrivals, axis=1)[:, :cutoff])

@@ -7,6 +7,7 @@ import pytest
 
 import plrank_fast as plr
 from plrank_fast import losses, reference, validation
+from plrank_fast.chunks import query_streams
 from problems import labelled
 from streams import stream_words
 
@@ -148,7 +149,7 @@ class TestTiesOfListMLE:
         scores, one = np.random.default_rng(0).normal(size=n_docs), [0, n_docs]
         for labels, cutoff in ((np.zeros(n_docs), None), (np.arange(n_docs) % 3.0, None), (np.arange(n_docs) % 3.0, 4)):
             value, gradient = losses.list_mle(
-                scores, labels, offsets=one, cutoff=cutoff, ties="random", rng=7, first_query=5
+                scores, labels, offsets=one, cutoff=cutoff, ties="random", rng=query_streams(7, 5)
             )
             same_value, in_order = losses.list_mle(scores[order], labels[order], offsets=one, cutoff=cutoff)
             assert value[0] == same_value[0]

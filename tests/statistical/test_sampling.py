@@ -8,6 +8,7 @@ from scipy import stats
 
 import plrank_fast as plr
 from plrank_fast._core.sampling.samplers import SAMPLER_NAMES
+from plrank_fast.chunks import query_streams
 from trapezoid_reference import rank_probabilities
 
 ALPHA = 1e-9  # false positives per test; seeds are fixed, so a test that passes once always does
@@ -122,7 +123,12 @@ class TestWeightsOfZero:
         for q, (start, stop) in enumerate(itertools.pairwise(offsets)):
             possible = np.flatnonzero(scores[start:stop] > -np.inf)
             left = plr.sample_rankings(
-                scores[start:stop][possible], 30, 12, offsets=[0, possible.size], rng=4, sampler=sampler, first_query=q
+                scores[start:stop][possible],
+                30,
+                12,
+                offsets=[0, possible.size],
+                rng=query_streams(4, q),
+                sampler=sampler,
             )[0]
             np.testing.assert_array_equal(whole[q, :, : left.shape[1]], possible[left])
             assert (whole[q, :, left.shape[1] :] == -1).all()

@@ -11,7 +11,7 @@ from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, estimator_in, ns_per_sample
 from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
-from plrank_fast._core.random.key cimport draw_key, is_plain_source
+from plrank_fast._core.random.key cimport draw_key, first_query_of, is_plain_source
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
 from plrank_fast._core.runtime.arguments cimport (
@@ -458,7 +458,7 @@ cdef void evaluate_single_items(Call *call, const Queries *queries, intp_t n_que
 
 def estimate(
     estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-    first_query, hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None, bint value=False,
+    hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None, bint value=False,
     factors=None, bint over_ideal=False, scaled=None
 ):
     """Return the estimate of ``estimator``, an object of its module, with its Hessian diagonal on request.
@@ -489,7 +489,7 @@ def estimate(
     call.given = NULL
     call.length = 0
     call.draw = Draw(
-        chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], checked_count(first_query, "first_query", 0), 0, NULL)
+        chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], first_query_of(rng), 0, NULL)
     call.rewards = NULL
     call.hessian = NULL
     n_threads = checked_threads(n_threads)
