@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from plrank_fast._core.files.letor_lines import fill_rows, new_rows, read_lines
+from plrank_fast._core.data.letor_lines import fill_rows, new_rows, read_lines
 from plrank_fast._shared.memory import require_bytes
 from plrank_fast.data.letor_cache import cached
 from plrank_fast.data.ranking_data import RankingData

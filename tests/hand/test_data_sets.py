@@ -14,7 +14,6 @@ from plrank_fast.data import (
     RankingData,
     concatenate,
     generate,
-    normalization,
     normalize_queries,
     ranking_data,
 )
@@ -180,15 +179,17 @@ def test_missing_features_of_frames(missing):
 # --- normalisation
 
 
-@pytest.mark.parametrize("chunk_bytes", [1, 100, 2**26])
-def test_normalization_equals_a_loop(monkeypatch, chunk_bytes):
-    """Mutants: constant features to NaN or 1; an empty query takes its neighbour's minimum; chunks off by one row."""
-    monkeypatch.setattr(normalization, "CHUNK_BYTES", chunk_bytes)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, ">f4", np.float64, np.longdouble])
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_normalization_equals_a_loop(dtype, order):
+    """Mutants: constant features to NaN or 1; an empty query takes its neighbour's minimum; the first row of a query,
+    or the last, left out of its range; the second column's range for all; the data themselves changed."""
     rng = np.random.default_rng(5)
     features = rng.normal(size=(40, 3))
     features[:, 1] = np.repeat(rng.normal(size=8), 5)
-    data = small(features, [0, 0, 5, 5, 6, 20, 39, 40, 40])
-    before = features.copy()
+    features = np.array(features, dtype, order=order)
+    data = RankingData(features, np.zeros(40), [0, 0, 5, 5, 6, 20, 39, 40, 40])
+    before, accuracy = features.copy(), 4 * max(np.finfo(dtype).eps, np.finfo(float).eps)
     normalized = normalize_queries(data)
     for start, stop in pairwise(data.offsets):
         for column in range(3):
@@ -196,8 +197,9 @@ def test_normalization_equals_a_loop(monkeypatch, chunk_bytes):
             expected = [
                 (v - min(values)) / (max(values) - min(values)) if max(values) > min(values) else 0 for v in values
             ]
-            np.testing.assert_allclose(normalized.features[start:stop, column], expected, rtol=1e-14, atol=1e-14)
-    assert np.array_equal(features, before)
+            np.testing.assert_allclose(normalized.features[start:stop, column], expected, rtol=0, atol=accuracy)
+    assert normalized.features.dtype == dtype
+    assert np.array_equal(data.features, before)
     assert normalize_queries(small(np.zeros((0, 2)), [0, 0])).n_docs == 0
 
 

@@ -1,0 +1,1 @@
+"""Features and text of data sets."""

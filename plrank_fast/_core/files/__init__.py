@@ -1,1 +1,0 @@
-"""Text files, line by line."""
