@@ -289,7 +289,7 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
         arrays = problem.scores, problem.relevance, problem.rank_weights
         got = sampled.estimate(
-            STOCHASTIC_RANK, *arrays, None, n_samples, None, None, "auto", 1, None, 0, noise=noise, given_noise=given
+            STOCHASTIC_RANK, *arrays, None, n_samples, None, None, "auto", 1, None, noise=noise, given_noise=given
         )
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)
         ratios[f"stochastic_rank, {noise}"] = ratio(np.abs(got - best).max(), bound)

@@ -16,7 +16,7 @@ SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 6
 
 def estimate(estimator, scores, relevance, rank_weights, n_samples, sampler="auto", rankings=None):
     return sampled.estimate(
-        estimator, scores, relevance, rank_weights, [0, scores.size], n_samples, rankings, 3, sampler, 1, None, 0
+        estimator, scores, relevance, rank_weights, [0, scores.size], n_samples, rankings, 3, sampler, 1, None
     )
 
 

@@ -384,28 +384,31 @@ cdef void add_arrivals(Sampler *sampler, int32_t *row) noexcept nogil:
         times[k] = sampler.introselect.keys[k] if k < sampler.cutoff else 0.0
 
 
+cdef void transpose(
+    const int32_t *columns, intp_t n_lanes, intp_t cutoff, int32_t *rankings, intp_t stride
+) noexcept nogil:
+    cdef intp_t i, k
+    for i in range(n_lanes):
+        for k in range(cutoff):
+            rankings[i * stride + k] = columns[k * GROUP_SIZE + i]
+
+
 cdef void draw_rows(Sampler *sampler, intp_t n_rankings, int32_t *rankings, intp_t stride) noexcept nogil:
     """Draw the next ``n_rankings`` of the block into rows: a multiple of GROUP_SIZE, or up to the last."""
-    cdef intp_t first = 0, i, k, n_lanes, at_once = 1 if sampler.method == GUIDE else GROUP_SIZE  # guide: any size
+    cdef bint singly = sampler.method == INTROSELECT or sampler.method == GUIDE
+    cdef intp_t first = 0, i, n_lanes, at_once = 1 if singly else GROUP_SIZE
     cdef bint of_noise = sampler.noisy != NULL and not sampler.noisy.by_order
-    cdef const int32_t *columns
-    if sampler.method == INTROSELECT:
-        for i in range(n_rankings):
-            if drawing_is_stopped(sampler, 1):
-                return
-            draw_ranking(
-                &sampler.introselect, &sampler.gaps.stream if of_noise else &sampler.stream, rankings + i * stride, 1)
-            if sampler.noisy != NULL:
-                add_arrivals(sampler, rankings + i * stride)
-        return
+    cdef int32_t *rows
     while first < n_rankings and not drawing_is_stopped(sampler, at_once):
         n_lanes = min(at_once, n_rankings - first)
-        columns = draw_group(sampler, n_lanes)
-        for i in range(n_lanes):
-            for k in range(sampler.cutoff):
-                rankings[(first + i) * stride + k] = columns[k * GROUP_SIZE + i]
-            if sampler.noisy != NULL:
-                add_arrivals(sampler, rankings + (first + i) * stride)
+        rows = rankings + first * stride
+        if sampler.method == INTROSELECT:
+            draw_ranking(&sampler.introselect, &sampler.gaps.stream if of_noise else &sampler.stream, rows, 1)
+        else:
+            transpose(draw_group(sampler, n_lanes), n_lanes, sampler.cutoff, rows, stride)
+        if sampler.noisy != NULL:
+            for i in range(n_lanes):
+                add_arrivals(sampler, rows + i * stride)
         first += n_lanes
 
 
