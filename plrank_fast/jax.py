@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike, NDArray
 from plrank_fast import validation
 from plrank_fast._adapters import xla_calls
 from plrank_fast._adapters.expected_loss import (
+    CHECKS,
     check_second_derivatives,
     expected_loss,
     loss_options,
@@ -33,6 +34,8 @@ from plrank_fast._adapters.expected_loss import (
     warn_if_all_alike,
 )
 from plrank_fast._adapters.layouts import check_shapes, layout_of, warn_if_one_list
+from plrank_fast._adapters.ranking_loss import loss_call
+from plrank_fast._adapters.ranking_loss import ranking_loss as ranking_loss_on_host
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
@@ -44,7 +47,7 @@ else:
     jax = import_extra("jax", "jax")
     jnp = import_extra("jax.numpy", "jax")
 
-__all__ = ["PlackettLuce", "expected_metric_loss"]
+__all__ = ["PlackettLuce", "expected_metric_loss", "ranking_loss"]
 
 
 def __dir__() -> list[str]:
@@ -149,20 +152,95 @@ def expected_metric_loss(
     validation.given(labels, "labels", "")
     if method == EXACT:  # an array costs a call as much as the gradient of a short list
         del data["key"], data["first_query"]
+    return _loss(scores, _checked_arrays(scores, data), tuple(static.items()))
+
+
+@validation.hinted
+def ranking_loss(
+    loss: validation.RankingLossName,
+    scores: Any,
+    labels: Any,
+    offsets: Any = None,
+    *,
+    mask: Any = None,
+    weights: Any = None,
+    reduction: validation.Reduction = "mean",
+    key: Any = 0,
+    n_threads: int | None = None,
+    first_query: int = 0,
+    **options: Any,
+) -> jax.Array:
+    """Compute a loss of ``plrank_fast.losses`` that JAX differentiates, once.
+
+    Parameters
+    ----------
+    loss : {"pointwise", "softmax_cross_entropy", "list_mle", "plackett_luce", "pairwise_logistic", "lambda_rank", \
+            "lambda_loss", "approx_ndcg", "soft_rank"}
+        Function of ``plrank_fast.losses``. "plackett_luce" is "list_mle" with ``ties="exact"``: the negative
+        log-likelihood of the order of the labels.
+    scores : array, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+        The documents of all queries one after another, or a row for each query; of any floating dtype.
+    labels : array, of the shape of scores or (n_docs,)
+        Grade of each document.
+    offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
+    mask : array of bool, of the shape of scores, optional
+        True for documents, False for padding. With a mask, (length,) is a query, for ``vmap`` over rows.
+    weights : array, tensor or array_like, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    key : key of ``jax.random``, int, or array of int
+        Source of the random numbers, which may be traced.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+    **options
+        Options of the function of ``plrank_fast.losses``, such as ``cutoff``.
+
+    Returns
+    -------
+    array
+        A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+
+    Examples
+    --------
+    >>> import jax, jax.numpy as jnp
+    >>> from plrank_fast.jax import ranking_loss
+    >>> jax.grad(lambda scores: ranking_loss("list_mle", scores, jnp.array([2, 1, 0])))(jnp.zeros(3)).round(3)
+    Array([-0.667, -0.167,  0.833], dtype=float32)
+    """
+    scores = _floating(scores)
+    call, draws = loss_call(loss, options)
+    static = {"call": call, "reduction": CHECKS["reduction"](reduction), "n_threads": CHECKS["n_threads"](n_threads)}
+    validation.given(labels, "labels", "")
+    data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights}
+    if draws:
+        data |= {"key": _words(key), "first_query": _first_query(first_query)}
+    return _loss(scores, _checked_arrays(scores, data), tuple(static.items()))
+
+
+def _checked_arrays(scores: Any, data: dict[str, Any]) -> dict[str, Any]:
+    """Return arrays of the arguments of a loss that are given, after a check of shapes, types and known offsets."""
     arrays = {name: _constant(value, name) for name, value in data.items() if value is not None}
     check_shapes(scores.shape, **arrays)
-    warn_if_one_list(scores.shape, offsets, mask)
+    offsets = data["offsets"]
+    warn_if_one_list(scores.shape, offsets, data["mask"])
     if isinstance(offsets, jax.Array):
         _whole_numbers(offsets, "offsets")
     elif offsets is not None:
         validation.query_offsets(offsets, scores.size)
-    return _loss(scores, arrays, tuple(static.items()))
+    return arrays
 
 
 @partial(jax.jit, static_argnums=2)  # its results can be used on a mesh; an eager call's cannot
 def _loss(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any], ...]) -> Any:
     whole, arrays = _whole((scores, arrays))
-    values = _differentiable(static)(_for_host(whole, arrays), arrays)
+    differentiable = _once_differentiable if "call" in dict(static) else _differentiable
+    values = differentiable(static)(_for_host(whole, arrays), arrays)
     return (values if dict(static)["reduction"] == "none" else values.sum()).astype(scores.dtype)
 
 
@@ -319,20 +397,10 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
 
         return jax.lax.custom_linear_solve(lambda x: x, direction, multiply, symmetric=True)
 
-    def slopes(losses: Any, gradient: Any, arrays: dict[str, Any], direction: Any) -> Any:
-        offsets, mask = (arrays.get(name) for name in ("offsets", "mask"))
-        products = gradient * (direction if mask is None else jnp.where(mask, direction, 0.0))
-        if losses.size == 1:
-            return products.sum().reshape(1)
-        if offsets is None:
-            return products.sum(axis=1)
-        query = jnp.searchsorted(offsets, jnp.arange(products.size), side="right") - 1
-        return jnp.zeros_like(losses).at[query].add(products.reshape(-1))
-
     @evaluate.defjvp  # type: ignore[untyped-decorator]
     def change(primals: Any, tangents: Any) -> Any:
         losses, gradient = evaluate(*primals)
-        changes = slopes(losses, gradient, primals[1], tangents[0]), product(primals[0], primals[1], tangents[0])
+        changes = _slopes(losses, gradient, primals[1], tangents[0]), product(primals[0], primals[1], tangents[0])
         return (losses, gradient), changes
 
     @jax.custom_jvp  # type: ignore[untyped-decorator]
@@ -342,9 +410,38 @@ def _differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
     @loss.defjvp  # type: ignore[untyped-decorator]
     def slope(primals: Any, tangents: Any) -> Any:
         losses, gradient = evaluate(*primals)
-        return losses, slopes(losses, gradient, primals[1], tangents[0])
+        return losses, _slopes(losses, gradient, primals[1], tangents[0])
 
     return loss
+
+
+def _once_differentiable(static: tuple[tuple[str, Any], ...]) -> Any:
+    """Return a loss of ``plrank_fast.losses`` as a function that JAX can differentiate by the scores once."""
+    name = json.loads(dict(static)["call"])[0]
+    refusal = f"the loss {name!r} cannot be differentiated twice: it has no second derivative"
+
+    @jax.custom_jvp  # type: ignore[untyped-decorator]
+    def loss(scores: Any, arrays: dict[str, Any]) -> Any:
+        return _evaluate(scores, arrays, static)[0]
+
+    @loss.defjvp  # type: ignore[untyped-decorator]
+    def slope(primals: Any, tangents: Any) -> Any:
+        losses, gradient = _evaluate(_undifferentiated(primals[0], refusal), primals[1], static)
+        return losses, _slopes(losses, gradient, primals[1], tangents[0])
+
+    return loss
+
+
+def _slopes(losses: Any, gradient: Any, arrays: dict[str, Any], direction: Any) -> Any:
+    """Return the slope of each query's loss along a direction of the scores."""
+    offsets, mask = (arrays.get(name) for name in ("offsets", "mask"))
+    products = gradient * (direction if mask is None else jnp.where(mask, direction, 0.0))
+    if losses.size == 1:
+        return products.sum().reshape(1)
+    if offsets is None:
+        return products.sum(axis=1)
+    query = jnp.searchsorted(offsets, jnp.arange(products.size), side="right") - 1
+    return jnp.zeros_like(losses).at[query].add(products.reshape(-1))
 
 
 def _evaluate(scores: Any, arrays: dict[str, Any], static: tuple[tuple[str, Any], ...]) -> Any:
@@ -387,6 +484,8 @@ def _losses_on_host(
 ) -> tuple[NDArray[Any], NDArray[Any]]:  # fmt: skip
     """Compute the loss of one batch, or of each that ``vmap`` has stacked."""
     scores, arrays = np.asarray(scores), dict(zip(names, map(np.asarray, others), strict=True))
+    options = dict(static)
+    evaluate: Any = ranking_loss_on_host if "call" in options else expected_loss
     stacked = scores.shape[: scores.ndim - n_axes]
     dtype = np.float32 if scores.dtype == np.float32 else np.float64  # NumPy has no bfloat16
     values, gradient = np.empty((*stacked, n_queries)), np.empty(scores.shape, dtype)
@@ -396,9 +495,9 @@ def _losses_on_host(
         words, first_query = batch.pop("key", np.empty(0)), int(batch.pop("first_query", 0))
         batch = {**dict.fromkeys(OPTIONAL), **batch}
         with _nan_where_refused(raises, values[index], gradient[index]), _query_named(scores[index], batch):
-            values[index], alike = expected_loss(
+            values[index], alike = evaluate(
                 scores[index], batch.pop("labels").astype(np.float64), seed=partial(_seed_of, words),
-                first_query=first_query, gradient=gradient[index], **batch, **dict(static),
+                first_query=first_query, gradient=gradient[index], **batch, **options,
             )  # fmt: skip
             all_alike &= alike
     with contextlib.suppress(Warning):  # where warnings are errors

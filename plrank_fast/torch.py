@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import itertools
+import json
 import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
@@ -19,8 +20,10 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._adapters import device_copies
 from plrank_fast._adapters.device_copies import on_host, reading, results
-from plrank_fast._adapters.expected_loss import expected_loss, loss_options, seed_of, warn_if_all_alike
+from plrank_fast._adapters.expected_loss import CHECKS, expected_loss, loss_options, seed_of, warn_if_all_alike
 from plrank_fast._adapters.layouts import count_queries, warn_if_one_list
+from plrank_fast._adapters.ranking_loss import loss_call
+from plrank_fast._adapters.ranking_loss import ranking_loss as ranking_loss_on_host
 from plrank_fast._adapters.rows import log_prob_of_rows, sample_rows
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
@@ -33,7 +36,11 @@ else:
     torch = import_extra("torch", "torch")
     constraints = import_extra("torch.distributions.constraints", "torch")
 
-__all__ = ["ExpectedMetricLoss", "PlackettLuce", "QueryBatchSampler", "expected_metric_loss"]
+__all__ = [
+    "ApproxNDCGLoss", "ExpectedMetricLoss", "LambdaLoss", "LambdaRankLoss", "ListMLELoss", "PairwiseLogisticLoss",
+    "PlackettLuce", "PlackettLuceLoss", "PointwiseLoss", "QueryBatchSampler", "SoftRankLoss", "SoftmaxCrossEntropyLoss",
+    "expected_metric_loss", "ranking_loss",
+]  # fmt: skip
 
 
 def __dir__() -> list[str]:
@@ -155,10 +162,14 @@ def _evaluate(*inputs: Any, direction: Any = None) -> tuple[Any, Any]:
     return loss, gradient
 
 
-def _separate_loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
-    """Compute them in memory of their own, as an operator must."""
-    loss, gradient = _evaluate(*inputs)
-    return loss.clone() if device_copies.is_cuda(inputs[0]) else loss, gradient
+def _separately(evaluate: Any) -> Any:
+    """Let a function compute loss and gradient in memory of their own, as an operator must."""
+
+    def loss_and_gradient(*inputs: Any) -> tuple[Any, Any]:
+        loss, gradient = evaluate(*inputs)
+        return loss.clone() if device_copies.is_cuda(inputs[0]) else loss, gradient
+
+    return loss_and_gradient
 
 
 def _dtype_of_gradient(scores: Any) -> Any:
@@ -209,6 +220,36 @@ class _Gradient(torch.autograd.Function):  # type: ignore[misc]
     vmap = staticmethod(_one_by_one(lambda *inputs: _Gradient.apply(*inputs), lambda gradient, *_: gradient))
 
 
+def _of_documents(upstream: Any, gradient: Any, offsets: Any) -> Any:
+    """Return the upstream gradient of each query's loss, or that of all, for the documents."""
+    if upstream.numel() == 1:
+        return upstream
+    if offsets is None:
+        return upstream.unsqueeze(-1)
+    sizes = offsets.diff().to(upstream.device)
+    return upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
+
+
+def _product(gradient: Any, of_docs: Any, dtype: Any) -> Any:
+    """Multiply by a single kernel, whatever the dtype."""
+    product = None if gradient.dtype == dtype else torch.empty_like(gradient, dtype=dtype)
+    return torch.mul(gradient, of_docs, out=product)
+
+
+def _slope(gradient: Any, tangent: Any, offsets: Any, mask: Any, shape: Any) -> Any:
+    """Return the slope of each query's loss, or of their sum, along a tangent of the scores."""
+    slopes = gradient * (tangent if mask is None else torch.where(mask, tangent, 0.0))
+    if shape.numel() == 1:
+        slope = slopes.sum().reshape(shape)
+    elif offsets is None:
+        slope = slopes.sum(-1)
+    else:
+        sizes = offsets.diff().to(slopes.device)
+        query = torch.arange(sizes.numel(), device=slopes.device).repeat_interleave(sizes)
+        slope = slopes.new_zeros(shape).index_add(0, query, slopes.reshape(-1))
+    return slope.to(tangent.dtype)
+
+
 class _Loss(torch.autograd.Function):  # type: ignore[misc]
     """Loss of the arguments of `_evaluate`; its gradient is a second output for ``backward`` alone."""
 
@@ -230,17 +271,9 @@ class _Loss(torch.autograd.Function):  # type: ignore[misc]
         if upstream is None:
             return None, *others
         gradient, *inputs = ctx.saved_tensors
-        scores, offsets = inputs[0], inputs[2]
-        of_docs = upstream
-        if upstream.numel() != 1 and offsets is None:
-            of_docs = upstream.unsqueeze(-1)
-        elif upstream.numel() != 1:
-            sizes = offsets.diff().to(upstream.device)
-            of_docs = upstream.repeat_interleave(sizes, output_size=gradient.numel()).reshape(gradient.shape)
-        if not torch.is_grad_enabled():  # a single kernel, whatever the dtype
-            same = gradient.dtype == scores.dtype
-            product = None if same else torch.empty_like(gradient, dtype=scores.dtype)
-            return torch.mul(gradient, of_docs, out=product), *others
+        scores, of_docs = inputs[0], _of_documents(upstream, gradient, inputs[2])
+        if not torch.is_grad_enabled():
+            return _product(gradient, of_docs, scores.dtype), *others
         # A constant gradient would be wrong with create_graph=True, without an error.
         gradient = _Gradient.apply(gradient, *inputs, *ctx.options) * of_docs
         return gradient.to(scores.dtype), *others
@@ -248,18 +281,8 @@ class _Loss(torch.autograd.Function):  # type: ignore[misc]
     @staticmethod
     def jvp(ctx: Any, tangent: Any, *others: Any) -> Any:
         gradient, *inputs = ctx.saved_tensors
-        offsets, mask = inputs[2:4]
-        change = tangent if mask is None else torch.where(mask, tangent, 0.0)
-        slopes = _Gradient.apply(gradient, *inputs, *ctx.options) * change
-        if ctx.shape.numel() == 1:
-            slope = slopes.sum().reshape(ctx.shape)
-        elif offsets is None:
-            slope = slopes.sum(-1)
-        else:
-            sizes = offsets.diff().to(slopes.device)
-            query = torch.arange(sizes.numel(), device=slopes.device).repeat_interleave(sizes)
-            slope = slopes.new_zeros(ctx.shape).index_add(0, query, slopes.reshape(-1))
-        return slope.to(tangent.dtype), None
+        gradient = _Gradient.apply(gradient, *inputs, *ctx.options)
+        return _slope(gradient, tangent, inputs[2], inputs[3], ctx.shape), None
 
     vmap = staticmethod(_one_by_one(lambda *inputs: _Loss.apply(*inputs), _shapes_of_loss))
 
@@ -269,9 +292,7 @@ INPUTS = (
     "Tensor? seed, str metric, int? cutoff, str gain, float? max_label, str reduction, str method, "
     "int? n_samples, float rtol, int? n_threads, int first_query"
 )
-_loss = _operator(
-    "expected_metric_loss", f"({INPUTS}) -> (Tensor, Tensor)", _separate_loss_and_gradient, _shapes_of_loss
-)
+_loss = _operator("expected_metric_loss", f"({INPUTS}) -> (Tensor, Tensor)", _separately(_evaluate), _shapes_of_loss)
 _hessian_product = _operator(
     "expected_metric_hessian_product",
     f"(Tensor direction, {INPUTS}) -> Tensor",
@@ -586,6 +607,551 @@ class ExpectedMetricLoss(torch.nn.Module):  # type: ignore[misc]
             metric = f"metric={self.metric!r}, {metric}"
         options = f"method={self.method!r}, gain={self.gain!r}"
         return f"{metric}, {options}, reduction={self.reduction!r}"
+
+
+# --- the losses of ``plrank_fast.losses``
+
+
+def _evaluate_ranking(*inputs: Any) -> tuple[Any, Any]:
+    """Compute the loss, of each query or reduced, and the gradient of its sum by the scores."""
+    scores, _, offsets, mask, _, seed, call, reduction, n_threads, first_query = inputs
+    arrays, wait = reading(*inputs[:5])
+    shape = tuple(scores.shape)
+    warn_if_one_list(shape, offsets, mask)
+    of_loss = (count_queries(shape, offsets, mask),) if reduction == "none" else ()
+    (gradient, loss), send = results(scores, (shape, of_loss), (_dtype_of_gradient(scores), scores.dtype))
+    wait()
+    with contextlib.nullcontext() if device_copies.is_cuda(scores) else threads_of("torch"):
+        values, all_alike = ranking_loss_on_host(
+            *arrays, call=call, reduction=reduction, n_threads=n_threads, first_query=first_query,
+            seed=lambda: seed_of(_seed(seed).tolist(), 64), gradient=gradient,
+        )  # fmt: skip
+    warn_if_all_alike(all_alike, values.size, arrays[3])
+    with np.errstate(over="ignore"):  # as PyTorch's conversions
+        loss[...] = values if reduction == "none" else np.add.reduce(values)
+    gradient, loss = send()
+    return loss, gradient
+
+
+def _name_of(call: str) -> str:
+    return f"the loss {json.loads(call)[0]!r}"
+
+
+class _RankingLoss(torch.autograd.Function):  # type: ignore[misc]
+    """Loss of the arguments of `_evaluate_ranking`; its gradient is a second output for ``backward`` alone."""
+
+    @staticmethod
+    def forward(*inputs: Any) -> Any:
+        return _evaluate_ranking(*inputs)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.mark_non_differentiable(output[1])
+        ctx.set_materialize_grads(False)
+        _save(ctx, output[1], inputs[0], *inputs[2:4])
+        ctx.call = inputs[6]
+        ctx.shape = output[0].shape
+
+    @staticmethod
+    def backward(ctx: Any, upstream: Any, _: Any) -> Any:
+        others = (None,) * (len(ctx.needs_input_grad) - 1)
+        if upstream is None:
+            return None, *others
+        gradient, scores, offsets, _ = ctx.saved_tensors
+        of_docs = _of_documents(upstream, gradient, offsets)
+        if not torch.is_grad_enabled():
+            return _product(gradient, of_docs, scores.dtype), *others
+        gradient = _OnceDifferentiable.apply(gradient, _name_of(ctx.call), scores, upstream) * of_docs
+        return gradient.to(scores.dtype), *others
+
+    @staticmethod
+    def jvp(ctx: Any, tangent: Any, *others: Any) -> Any:
+        gradient, scores, offsets, mask = ctx.saved_tensors
+        gradient = _OnceDifferentiable.apply(gradient, _name_of(ctx.call), scores, tangent)
+        return _slope(gradient, tangent, offsets, mask, ctx.shape), None
+
+    vmap = staticmethod(_one_by_one(lambda *inputs: _RankingLoss.apply(*inputs), _shapes_of_loss))
+
+
+_ranking_loss = _operator(
+    "ranking_loss",
+    "(Tensor scores, Tensor labels, Tensor? offsets, Tensor? mask, Tensor? weights, Tensor? seed, str call, "
+    "str reduction, int? n_threads, int first_query) -> (Tensor, Tensor)",
+    _separately(_evaluate_ranking),
+    _shapes_of_loss,
+)
+_ranking_loss.register_autograd(_RankingLoss.backward, setup_context=_RankingLoss.setup_context)
+
+
+def ranking_loss(
+    loss: validation.RankingLossName,
+    scores: Any,
+    labels: Any,
+    offsets: Any = None,
+    *,
+    mask: Any = None,
+    weights: Any = None,
+    reduction: validation.Reduction = "mean",
+    generator: Any = None,
+    n_threads: int | None = None,
+    first_query: int = 0,
+    **options: Any,
+) -> torch.Tensor:
+    """Compute a loss of ``plrank_fast.losses`` that autograd differentiates, once.
+
+    This is the functional form of `ListMLELoss` and the other modules.
+
+    Parameters
+    ----------
+    loss : {"pointwise", "softmax_cross_entropy", "list_mle", "plackett_luce", "pairwise_logistic", "lambda_rank", \
+            "lambda_loss", "approx_ndcg", "soft_rank"}
+        Function of ``plrank_fast.losses``. "plackett_luce" is "list_mle" with ``ties="exact"``.
+    scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+        The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which has
+        offsets of its own. float16, bfloat16, float32 or float64, on any device.
+    labels : Tensor or array_like, shape (n_docs,) or of scores
+        Grade of each document.
+    offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+        Where each query's documents start; a single query by default. Not for rows.
+    mask : Tensor or array_like of bool, of the shape of scores, optional
+        True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask, rows
+        have no padding. Results are bit-identical to the ragged batch's.
+    weights : array, tensor or array_like, shape (n_queries,), optional
+        Weight of each query, at least 0.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    generator : torch.Generator or int, optional
+        Source of the random numbers of sampled methods; by default PyTorch's default generator, which
+        ``torch.manual_seed`` sets.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+    first_query : int
+        Number of the first query in the numbering of random streams. Query q of a call draws from stream
+        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+    **options
+        Options of the function of ``plrank_fast.losses``, such as ``cutoff``.
+
+    Returns
+    -------
+    Tensor
+        A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from plrank_fast.torch import ranking_loss
+    >>> scores = torch.zeros(3, dtype=torch.float64, requires_grad=True)
+    >>> loss = ranking_loss("list_mle", scores, torch.tensor([2, 1, 0]))
+    >>> loss.backward()
+    >>> round(loss.item(), 6), scores.grad
+    (1.791759, tensor([-0.6667, -0.1667,  0.8333], dtype=torch.float64))
+    """
+    return _ranking_loss_of(
+        scores, labels, offsets, mask, weights, generator, loss_call(loss, options),
+        CHECKS["reduction"](reduction), CHECKS["n_threads"](n_threads), first_query,
+    )  # fmt: skip
+
+
+def _ranking_loss_of(
+    scores: Any, labels: Any, offsets: Any, mask: Any, weights: Any, generator: Any, call: tuple[str, bool],
+    reduction: str, n_threads: int | None, first_query: int,
+) -> Any:  # fmt: skip
+    _floating(scores, nested=True)
+    if scores.is_nested:
+        scores, labels, offsets = _flattened(scores, labels, offsets, mask)
+        mask = None
+    data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights}
+    tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
+    options = call[0], reduction, n_threads, first_query
+    if _is_plain(scores):
+        apply = _RankingLoss.apply if _transformed() else super(torch.autograd.Function, _RankingLoss).apply
+        return apply(scores, *tensors, generator, *options)[0]
+    return _ranking_loss(scores, *tensors, _seed(generator) if call[1] else None, *options)[0]
+
+
+class _RankingLossModule(torch.nn.Module):  # type: ignore[misc]
+    """A loss of ``plrank_fast.losses`` as a module, whose options are fixed."""
+
+    loss: ClassVar[validation.RankingLossName]
+
+    def __init__(self, reduction: validation.Reduction, n_threads: int | None, **options: Any) -> None:
+        super().__init__()
+        self.reduction = CHECKS["reduction"](reduction)
+        self.n_threads = CHECKS["n_threads"](n_threads)
+        self.options = options
+        self._call = loss_call(self.loss, options)
+
+    @validation.hinted
+    def forward(
+        self,
+        scores: Any,
+        labels: Any,
+        offsets: Any = None,
+        *,
+        mask: Any = None,
+        weights: Any = None,
+        generator: Any = None,
+        first_query: int = 0,
+    ) -> torch.Tensor:
+        """Compute the loss of a batch.
+
+        Parameters
+        ----------
+        scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
+            has offsets of its own. float16, bfloat16, float32 or float64, on any device.
+        labels : Tensor or array_like, shape (n_docs,) or of scores
+            Grade of each document.
+        offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default. Not for rows.
+        mask : Tensor or array_like of bool, of the shape of scores, optional
+            True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
+            rows have no padding. Results are bit-identical to the ragged batch's.
+        weights : array, tensor or array_like, shape (n_queries,), optional
+            Weight of each query, at least 0.
+        generator : torch.Generator or int, optional
+            Source of the random numbers of sampled methods; by default PyTorch's default generator, which
+            ``torch.manual_seed`` sets.
+        first_query : int
+            Number of the first query in the numbering of random streams. Query q of a call draws from stream
+            ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
+
+        Returns
+        -------
+        Tensor
+            A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+        """
+        return _ranking_loss_of(
+            scores, labels, offsets, mask, weights, generator, self._call, self.reduction, self.n_threads, first_query
+        )
+
+    def extra_repr(self) -> str:
+        """Return the options of the loss, for ``print(model)``."""
+        options = {**self.options, "reduction": self.reduction}
+        return ", ".join(f"{name}={value!r}" for name, value in options.items())
+
+
+class PointwiseLoss(_RankingLossModule):
+    """Loss module: each score compared with its own label, by regression or as a probability.
+
+    Parameters
+    ----------
+    kind : {"squared", "logistic"}
+        Regression on the labels, or cross-entropy of a click or relevance probability.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.pointwise`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "pointwise"
+
+    def __init__(
+        self,
+        kind: validation.Pointwise = "squared",
+        *,
+        reduction: validation.Reduction = "mean",
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(reduction, n_threads, kind=kind)
+
+
+class SoftmaxCrossEntropyLoss(_RankingLossModule):
+    """Loss module: softmax cross-entropy, with the labels as a distribution over the document that comes first.
+
+    Parameters
+    ----------
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.softmax_cross_entropy`` has the formula, the cost and the source. The loss is differentiable
+    once.
+    """
+
+    loss = "softmax_cross_entropy"
+
+    def __init__(self, *, reduction: validation.Reduction = "mean", n_threads: int | None = None) -> None:
+        super().__init__(reduction, n_threads)
+
+
+class ListMLELoss(_RankingLossModule):
+    """Loss module: minus the log-probability of the ranking by label.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K. None: all ranks of the longest query.
+    ties : {"index", "random", "exact"}
+        The order that counts among equal labels: by index, one drawn in each pass, or any.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.list_mle`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "list_mle"
+
+    def __init__(
+        self,
+        cutoff: int | None = None,
+        *,
+        ties: validation.LabelTies = "index",
+        reduction: validation.Reduction = "mean",
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(reduction, n_threads, cutoff=cutoff, ties=ties)
+
+
+class PairwiseLogisticLoss(_RankingLossModule):
+    """Loss module: pairwise logistic loss (RankNet).
+
+    Parameters
+    ----------
+    slope : float
+        Steepness of the logistic function, positive.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.pairwise_logistic`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "pairwise_logistic"
+
+    def __init__(
+        self, slope: float = 1.0, *, reduction: validation.Reduction = "mean", n_threads: int | None = None
+    ) -> None:
+        super().__init__(reduction, n_threads, slope=slope)
+
+
+class LambdaRankLoss(_RankingLossModule):
+    """Loss module: LambdaRank, pairs weighted by the change in NDCG@K when they are swapped.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K. None: all ranks of the longest query.
+    slope : float
+        Steepness of the logistic function, positive.
+    truncation : {"metric", "pairs"}
+        The discount of a rank past the cutoff, for a pair whose other document is among the first K: 0, or its own.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.lambda_rank`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "lambda_rank"
+
+    def __init__(
+        self,
+        cutoff: int | None = 10,
+        *,
+        slope: float = 1.0,
+        truncation: validation.Truncation = "metric",
+        reduction: validation.Reduction = "mean",
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(reduction, n_threads, cutoff=cutoff, slope=slope, truncation=truncation)
+
+
+class LambdaLoss(_RankingLossModule):
+    """Loss module: LambdaLoss with the weights NDCG-Loss2++.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K. None: all ranks of the longest query.
+    slope : float
+        Steepness of the logistic function, positive.
+    mu : float
+        Weight of the second term, positive; 10 in the paper.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.lambda_loss`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "lambda_loss"
+
+    def __init__(
+        self,
+        cutoff: int | None = 10,
+        *,
+        slope: float = 1.0,
+        mu: float = 10.0,
+        reduction: validation.Reduction = "mean",
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(reduction, n_threads, cutoff=cutoff, slope=slope, mu=mu)
+
+
+class ApproxNDCGLoss(_RankingLossModule):
+    """Loss module: one minus NDCG at smooth ranks.
+
+    Parameters
+    ----------
+    temperature : float
+        Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.approx_ndcg`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "approx_ndcg"
+
+    def __init__(
+        self, temperature: float = 0.1, *, reduction: validation.Reduction = "mean", n_threads: int | None = None
+    ) -> None:
+        super().__init__(reduction, n_threads, temperature=temperature)
+
+
+class SoftRankLoss(_RankingLossModule):
+    """Loss module: one minus the NDCG@K expected under normal noise, ranks as if independent.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K. None: all ranks of the longest query.
+    sigma : float
+        Scale of the noise, positive.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.soft_rank`` has the formula, the cost and the source. The loss is differentiable once.
+    """
+
+    loss = "soft_rank"
+
+    def __init__(
+        self,
+        cutoff: int | None = 10,
+        *,
+        sigma: float = 1.0,
+        reduction: validation.Reduction = "mean",
+        n_threads: int | None = None,
+    ) -> None:
+        super().__init__(reduction, n_threads, cutoff=cutoff, sigma=sigma)
+
+
+class PlackettLuceLoss(_RankingLossModule):
+    """Loss module: the negative log-likelihood of a given order under Plackett-Luce, with exact ties and a cutoff.
+
+    Parameters
+    ----------
+    cutoff : int or None
+        Ranks that count, K. None: all ranks of the longest query.
+    reduction : {"mean", "sum", "none"}
+        The mean over the queries, weighted if there are weights; their sum; or one value for each query.
+    n_threads : int, optional
+        None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
+        -2: all but one.
+
+    Notes
+    -----
+    ``plrank_fast.losses.list_mle`` has the formula, the cost and the source. The loss is differentiable once.
+    Documents of equal labels may come in any order; with a cutoff also all after rank K and those tied with it, which
+    count whole. With two answers it is the loss of DPO.
+
+    Examples
+    --------
+    >>> import torch
+    >>> from plrank_fast.torch import PlackettLuceLoss
+    >>> scores = torch.tensor([[0.0, 2.0, 1.0]], requires_grad=True)
+    >>> loss = PlackettLuceLoss(cutoff=1)
+    >>> round(loss(scores, rankings=[[1, 2, 0]]).item(), 4)  # minus the log-probability that item 1 comes first
+    0.4076
+    >>> same = loss(scores, torch.tensor([[0, 2, 1]]))  # labels of a higher grade come first
+    """
+
+    loss = "plackett_luce"
+
+    def __init__(
+        self, cutoff: int | None = None, *, reduction: validation.Reduction = "mean", n_threads: int | None = None
+    ) -> None:
+        super().__init__(reduction, n_threads, cutoff=cutoff)
+        self._of_rankings = loss_call(self.loss, {"cutoff": cutoff, "of_rankings": True})
+
+    @validation.hinted
+    def forward(  # type: ignore[override]
+        self,
+        scores: Any,
+        labels: Any = None,
+        offsets: Any = None,
+        *,
+        rankings: Any = None,
+        mask: Any = None,
+        weights: Any = None,
+    ) -> torch.Tensor:
+        """Compute the loss of a batch.
+
+        Parameters
+        ----------
+        scores : Tensor, shape (n_docs,), (n_docs, 1) or (n_queries, length)
+            The documents of all queries one after another, or a row for each query; or a jagged nested tensor, which
+            has offsets of its own. float16, bfloat16, float32 or float64, on any device.
+        labels : Tensor or array_like, shape (n_docs,) or of scores, optional
+            Grade of each document.
+        offsets : array, tensor or array_like of int, shape (n_queries + 1,), optional
+            Where each query's documents start; a single query by default. Not for rows.
+        rankings : Tensor or array_like of int, shape (n_queries, length), optional
+            In place of labels: the documents of each query from the best on, by their numbers in it. A ranking may end
+            early, with -1; the other documents come after it in any order.
+        mask : Tensor or array_like of bool, of the shape of scores, optional
+            True for documents, False for padding, whose values are ignored and whose gradient is 0. Without a mask,
+            rows have no padding. Results are bit-identical to the ragged batch's.
+        weights : array, tensor or array_like, shape (n_queries,), optional
+            Weight of each query, at least 0.
+
+        Returns
+        -------
+        Tensor
+            A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
+        """
+        name, order = validation.only_one({"labels": labels, "rankings": rankings})
+        call = self._call if name == "labels" else self._of_rankings
+        return _ranking_loss_of(scores, order, offsets, mask, weights, None, call, self.reduction, self.n_threads, 0)
 
 
 DRAWS_OF_LENGTH = 4  # orders of which the most batches, and 1 % more, decide how many each pass has

@@ -22,6 +22,12 @@ class Layout(NamedTuple):
     offsets: IntArray  # of the ragged batch
     places: NDArray[np.intp] | None  # of the documents; None if there is no padding
 
+    def rows(self) -> IntArray:
+        """Return where each query starts in the array, with its padding."""
+        if self.places is None:
+            return self.offsets
+        return offsets_of_rows(self.shape if len(self.shape) == 2 else (1, *self.shape))
+
     def documents(self, values: ArrayLike, name: str) -> NDArray[Any]:
         """Return the values of the documents, one after another, (n_docs,), without the padding."""
         array: Any = values

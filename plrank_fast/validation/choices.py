@@ -19,6 +19,10 @@ Gain = Literal["exponential", "linear"]
 Normalization = Literal["query", "dataset"]
 Curvature = Literal["gradient", "hessian"]
 Reduction = Literal["mean", "sum", "none"]
+RankingLossName = Literal[
+    "pointwise", "softmax_cross_entropy", "list_mle", "plackett_luce", "pairwise_logistic", "lambda_rank",
+    "lambda_loss", "approx_ndcg", "soft_rank",
+]  # fmt: skip
 RankTies = Literal["index", "average"]
 LabelTies = Literal["index", "random", "exact"]
 Truncation = Literal["metric", "pairs"]
