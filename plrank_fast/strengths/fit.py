@@ -44,10 +44,11 @@ def fit_strengths(
 
     Parameters
     ----------
-    rankings : list of lists, array of shape (n_rankings, length), or array_like of shape (n_entries,)
+    rankings : list of lists, array of shape (n_rankings, length), frame, or array_like of shape (n_entries,)
         Items of each ranking, best first, as names or as numbers from 0; in a list, a set holds tied items. A row of an
         array may end early, with -1 (as ``sample_rankings`` pads), None or another missing value, or "" in an array of
-        texts. With ``buckets`` and ``offsets``: the items
+        texts. A frame of battles has the columns ``model_a``, ``model_b`` and ``winner``: "model_a", "model_b", "tie",
+        "tie (bothbad)", "both_bad", "draw", or the name of one of both. With ``buckets`` and ``offsets``: the items
         that each ranking compares, all rankings one after another.
     buckets : array_like of int, shape (n_entries,), optional
         Place of each item in its ranking, up to 2**53 in magnitude. Items of a smaller number come first, and the order

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast import validation
+from plrank_fast._shared.extras import import_extra
 from plrank_fast._shared.pictures import new_figure
 from plrank_fast.bucket_order import bucket_log_prob
 from plrank_fast.strengths import resampled
@@ -239,13 +240,61 @@ class FittedStrengths:
         return "\n".join(row[0].ljust(width) + "".join(f"{cell:>12}" for cell in row[1:]) for row in (head, *rows))
 
     def _repr_html_(self) -> str:
-        """Return the table of `summary` for a notebook."""
-        head, *rows = (map(html.escape, row) for row in self._rows(0.95))
-        lines = [
-            f"<tr><th>{'</th><th>'.join(head)}</th></tr>",
-            *(f"<tr><td>{'</td><td>'.join(row)}</td></tr>" for row in rows),
-        ]
+        """Return the table of `summary` for a notebook, with a bar for each interval."""
+        head, *rows = self._rows(0.95)
+        ends = np.sort(self.intervals(), axis=0)
+        low, width = float(ends[0, 0]), float(ends[-1, 1] - ends[0, 0]) or 1.0
+        lines = [f"<tr><th>{'</th><th>'.join(map(html.escape, head))}</th><th></th></tr>"]
+        for number, row in enumerate(rows):
+            left, right = (100.0 * (float(cell) - low) / width for cell in row[3:])
+            bar = f'<div style="margin-left:{left:.0f}%;width:{right - left:.1f}%;height:.7em;background:#888"></div>'
+            cells = "</td><td>".join(map(html.escape, row))
+            bar = bar if number < len(self.names) else ""
+            lines.append(f'<tr><td>{cells}</td><td style="min-width:12em">{bar}</td></tr>')
         return f"<table>{''.join(lines)}</table>"
+
+    def elo(
+        self, scale: float = 400.0, base: float = 10.0, mean: float = 1000.0, confidence: float = 0.95
+    ) -> FloatArray:
+        """Convert strengths to ratings: ``scale`` points more are odds of ``base`` to 1, draws aside.
+
+        Parameters
+        ----------
+        scale : float
+            Points; above 0.
+        base : float
+            Odds; above 1.
+        mean : float
+            Rating of a strength of 0, which is the mean of all, or the strength of the reference.
+        confidence : float
+            Probability that an interval holds the rating, between 0 and 1.
+
+        Returns
+        -------
+        ndarray, shape (n_items, 3), float64
+            Rating, and the lower and upper end of its interval.
+        """
+        unit = validation.real(scale, "scale", above=0.0) / np.log(validation.real(base, "base", above=1.0))
+        middle = validation.real(mean, "mean")
+        return middle + unit * np.column_stack([self.strengths, self.intervals(confidence)])
+
+    def to_frame(self, confidence: float = 0.95) -> Any:
+        """Return a frame of pandas, strongest item first: strength, error, interval, rating and interval of ranks.
+
+        Ranks are those of `ranks` with the rule "simultaneous".
+
+        Returns
+        -------
+        pandas.DataFrame
+            Columns item, strength, std_error, lower, upper, elo, best_rank and worst_rank.
+        """
+        pandas = import_extra("pandas", "pandas")
+        lower, upper = self.intervals(confidence).T
+        best, worst = self.ranks(confidence=confidence).T
+        table = {"item": list(self.names), "strength": self.strengths, "std_error": self.standard_errors}
+        table |= {"lower": lower, "upper": upper, "elo": self.elo()[:, 0], "best_rank": best, "worst_rank": worst}
+        frame = pandas.DataFrame(table)
+        return frame.iloc[np.argsort(-self.strengths, kind="stable")].reset_index(drop=True)
 
     def _rows(self, confidence: float) -> list[tuple[str, ...]]:
         """Return the texts of the table: its head, the items by descending strength, and the features."""
@@ -267,8 +316,8 @@ class FittedStrengths:
         head = ("item", "strength", "std. error", f"{100 * confidence:g}% from", "to")
         return [head, *((label, *row) for label, row in zip(labels, texts, strict=True))]
 
-    def plot(self, confidence: float = 0.95) -> Figure:
-        """Draw the strengths with their intervals, the strongest item on top.
+    def plot(self, confidence: float = 0.95, ranks: validation.RankRule | None = None) -> Figure:
+        """Draw the strengths with their intervals, the strongest item on top, and its ranks by a rule of `ranks`.
 
         Returns
         -------
@@ -280,7 +329,13 @@ class FittedStrengths:
         figure = new_figure(size)
         axes = figure.subplots()
         axes.errorbar(self.strengths[order], np.arange(order.size), xerr=reach, fmt="o", markersize=4, capsize=2)
-        axes.set_yticks(np.arange(order.size), [str(self.names[i]) for i in order])
+        labels = [str(self.names[i]) for i in order]
+        if ranks is not None:
+            places = self.ranks(ranks, confidence)[order].tolist()
+            labels = [
+                f"{label}  {a}" if a == b else f"{label}  {a}-{b}" for label, (a, b) in zip(labels, places, strict=True)
+            ]
+        axes.set_yticks(np.arange(order.size), labels)
         axes.set_ylim(-0.6, order.size - 0.4)
         axes.set_xlabel(f"strength, with intervals of {100 * confidence:g}%")
         axes.grid(axis="x", alpha=0.3)

@@ -17,7 +17,8 @@ from plrank_fast.validation import FloatArray, IntArray
 
 BATTLES = "a battle is its winner and then its loser, without a column for the result"
 REST = 2**53  # place of items that a ranking leaves out, and which come after the others
-RESULTS = ("model_a", "model_b", "tie", "tie (bothbad)", "both_bad", "draw")  # usual values of such a column
+WINNERS = {"model_a": 0, "model_b": 1, "tie": 2, "tie (bothbad)": 2, "both_bad": 2, "draw": 2}  # as arenas name them
+OF_ARENAS = ["model_a", "model_b", "winner"]
 
 
 class Observed(NamedTuple):
@@ -80,13 +81,15 @@ def read(
     if flat:
         limits = validation.given(offsets, "offsets", " with buckets")
         places = validation.given(buckets, "buckets", " with offsets")
+    elif not isinstance(rankings, Sequence) and "winner" in (validation.column_names(rankings, "rankings") or ()):
+        labels, places, limits = _of_battles(rankings)
     elif isinstance(rankings, Sequence) or not hasattr(rankings, "__array__"):
         labels, places, limits = _of_lists(rankings)
     else:
         labels, places, limits = _of_matrix(rankings)
     at = "at index {}".format if flat else partial(_of_ranking, limits)
     if not flat and isinstance(labels, list) and labels and (np.diff(limits) == 3).all():
-        results = all(isinstance(label, str) and label in RESULTS for label in labels[2::3])
+        results = all(isinstance(label, str) and label in WINNERS for label in labels[2::3])
         validation.require(not results, f"items of rankings must be items, got {labels[2]!r} {at(2)}: {BATTLES}")
     known, entries = _numbered(labels, listed, at)
     limits = validation.query_offsets(limits, entries.size)
@@ -214,6 +217,25 @@ def _of_lists(rankings: Any) -> tuple[list[Any], list[int], list[int]]:
             places.extend([place] * len(tied))
         limits.append(len(labels))
     return labels, places, limits
+
+
+def _of_battles(frame: Any) -> tuple[list[Any], IntArray, IntArray]:
+    """Read a frame with a battle in each row: two names, and which of them won, or that neither did."""
+    columns = (
+        validation.as_array(column, "rankings") for column in validation.columns_of(frame, "rankings", OF_ARENAS)
+    )
+    one, other, winners = (validation.entries(column) for column in columns)
+    places = np.zeros((len(one), 2), dtype=np.int64)
+    for row, (a, b, winner) in enumerate(zip(one, other, winners, strict=True)):
+        known = isinstance(winner, str) and winner in WINNERS
+        result = (
+            WINNERS[winner] if known else -1 if _is_none(winner) else 0 if winner == a else 1 if winner == b else -1
+        )
+        usual = f"'model_a', 'model_b', 'tie' or the name of one of both, got {winner!r} in row {row}"
+        validation.require(result >= 0, f"winner must be {usual}")
+        places[row] = (0, 0) if result == 2 else (result, 1 - result)
+    labels = [name for pair in zip(one, other, strict=True) for name in pair]
+    return labels, places.reshape(-1), 2 * np.arange(len(one) + 1)
 
 
 def _of_matrix(rankings: Any) -> tuple[Any, IntArray, IntArray]:

@@ -837,6 +837,50 @@ def test_ranks_by_three_rules():
         assert groups.ranks(rule).tolist() == [[1, 1], [2, 3], [2, 3]]
 
 
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_of_battles(library):
+    """Mutants: the second model as the first; a tie by another name as a win; a winner's name ignored."""
+    frame = pytest.importorskip(library).DataFrame
+    cells = {"winner": ["model_a", "model_a", "model_b", "both_bad", "y", "x", "draw", "tie (bothbad)"],
+             "judge": [1, 1, 2, 2, 3, 3, 4, 4],
+             "model_a": list("xyxzxxyz"), "model_b": list("yzzxyzxy")}  # fmt: skip
+    fit = plr.fit_strengths(frame(cells), ties="davidson", covariance="clustered", clusters=cells["judge"])
+    rankings = [["x", "y"], ["y", "z"], ["z", "x"], [{"z", "x"}], ["y", "x"], ["x", "z"], [{"x", "y"}], [{"z", "y"}]]
+    other = plr.fit_strengths(rankings, ties="davidson", covariance="clustered", clusters=cells["judge"])
+    np.testing.assert_allclose(fit.strengths, other.strengths, atol=1e-12)
+    np.testing.assert_allclose(fit.covariance, other.covariance, atol=1e-12)
+    for winner in ("w", "", None):
+        with pytest.raises(ValueError, match=r"winner must be 'model_a', .*, got .* in row 2"):
+            plr.fit_strengths(frame({**cells, "winner": ["tie", "draw", winner, *["tie"] * 5]}))
+    with pytest.raises(ValueError, match=r"rankings must have the columns \['model_b'\], got \['winner', 'model_a'\]"):
+        plr.fit_strengths(frame({name: cells[name] for name in ("winner", "model_a")}))
+    with pytest.raises(ValueError, match="distinct within a ranking, got 'x' again in ranking 2"):
+        plr.fit_strengths(frame({**cells, "model_b": list("yzxxyzxy")}))
+
+
+def test_ratings_and_tables():
+    """Mutants: odds of e; errors in strengths; the weakest item first; bars of other rows; ranks of other items."""
+    frames = pytest.importorskip("pandas")
+    fit = plr.fit_strengths([["b", "a"], ["a", "b"]], weights=[10, 1], reference="a")
+    rating, low, high = fit.elo()[1]
+    assert rating == pytest.approx(1400.0)
+    assert high - low == pytest.approx(2 * 1.959964 * fit.standard_errors[1] * 400 / np.log(10))
+    assert fit.elo(100.0, np.e, 0.0)[1, 0] == pytest.approx(100 * fit.strengths[1])
+    fit = plr.fit_strengths(plr.sample_rankings([0.0, 2.0, -2.0], 300, 3, rng=0), names=["m", "t", "l"])
+    frame = fit.to_frame()
+    assert isinstance(frame, frames.DataFrame)
+    assert frame["item"].tolist() == ["t", "m", "l"]
+    assert frame[["best_rank", "worst_rank"]].to_numpy().tolist() == [[1, 1], [2, 2], [3, 3]]
+    np.testing.assert_allclose(frame[["lower", "upper"]].to_numpy(), fit.intervals()[[1, 0, 2]])
+    np.testing.assert_allclose(frame["elo"], fit.elo()[[1, 0, 2], 0])
+    places = [float(part.split("%")[0]) for part in fit._repr_html_().split("margin-left:")[1:]]
+    ends = fit.intervals()[[1, 0, 2], 0]
+    np.testing.assert_allclose(places, 100 * (ends - ends.min()) / (fit.intervals().max() - ends.min()), atol=0.51)
+    pytest.importorskip("matplotlib")
+    texts = [label.get_text() for label in fit.plot(ranks="each").axes[0].get_yticklabels()]
+    assert texts == ["l  3", "m  2", "t  1"]
+
+
 def test_draws_as_r_fits_them():
     """Davidson's data on chocolate puddings (1970): log delta and deviance in the vignette of R's PlackettLuce.
 
