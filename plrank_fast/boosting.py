@@ -21,10 +21,9 @@ import json
 import re
 import sys
 import zlib
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import Any
 from warnings import warn
 from weakref import WeakKeyDictionary
 
@@ -38,7 +37,7 @@ from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, resolve_method
 from plrank_fast._shared.openmp import threads_of
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
-from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
+from plrank_fast.rank_weights import GRADES_OR_GAINS, Gain, checked_gain, gains_by
 from plrank_fast.validation import FloatArray, IntArray
 
 __all__ = ["BoostingObjective", "RankingMetric", "portable"]
@@ -47,8 +46,6 @@ __all__ = ["BoostingObjective", "RankingMetric", "portable"]
 def __dir__() -> list[str]:
     return __all__
 
-
-Gain: TypeAlias = "validation.Gain | Callable[[FloatArray], ArrayLike]"
 
 ADAPTERS = "Objective or Metric of plrank_fast.lightgbm or plrank_fast.xgboost"
 WITH_HESSIAN = (AUTO, *(name for name, method in ESTIMATORS.items() if method.has_hessian))
@@ -193,7 +190,7 @@ class BoostingObjective(Workers):
         self.rank_weights: FloatArray | None = (
             None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         )
-        self.gain = _checked_gain(gain)
+        self.gain = checked_gain(gain)
         self.max_label: float | None = checked_scale(max_label)
         self.shrinkage: float = validation.real(
             shrinkage, "shrinkage", above=SMALLEST_SHRINKAGE, below=LARGEST_SHRINKAGE
@@ -429,7 +426,7 @@ class RankingMetric(Workers):
         self.rank_weights: FloatArray | None = (
             None if rank_weights is None else validation.real_array(rank_weights, "rank_weights")
         )
-        self.gain = _checked_gain(gain)
+        self.gain = checked_gain(gain)
         self.max_label: float | None = checked_scale(max_label)
         self.expected: bool = validation.flag(expected, "expected")
         self.ties: validation.RankTies = validation.choice(ties, "ties", validation.RankTies)
@@ -576,19 +573,11 @@ def _checked_name(name: str) -> str:
     return name
 
 
-def _checked_gain(gain: Gain) -> Gain:
-    return gain if callable(gain) else validation.choice(gain, "gain", validation.Gain)
-
-
 def _of_labels(of: BoostingObjective | RankingMetric, labels: FloatArray, offsets: IntArray) -> LabelledMetric:
     """Return the metric of the settings for these labels."""
 
     def relevance(labels: FloatArray) -> FloatArray:
-        if callable(of.gain):
-            return validation.of_documents(of.gain(labels), "gain(labels)", labels)
-        if of.gain == "linear":
-            return labels.copy()
-        return gains_of_labels(labels, of.n_threads, "labels", GRADES_OR_GAINS)
+        return gains_by(of.gain, labels, of.n_threads, GRADES_OR_GAINS)
 
     cutoff = DEFAULT_CUTOFF if of.cutoff is None else of.cutoff
     return labelled_metric(

@@ -44,7 +44,7 @@ from plrank_fast._core.losses import pairs as _pairs
 from plrank_fast._core.losses import ranks as _ranks
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast.exposure_targets import exposure_matching
-from plrank_fast.rank_weights import gains
+from plrank_fast.rank_weights import GRADES_OR_GAINS, Gain, checked_gain, gains_by
 from plrank_fast.validation import FloatArray, RandomState
 
 __all__ = [
@@ -307,6 +307,7 @@ def lambda_rank(
     cutoff: int | None = 10,
     slope: float = 1.0,
     truncation: validation.Truncation = "metric",
+    gain: Gain = "exponential",
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
 ) -> LossAndGradient:
@@ -320,7 +321,7 @@ def lambda_rank(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
+        Grades, 0 to 200, whose gains are 2^label - 1; with another ``gain``, any labels whose gains are not negative.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int or None
@@ -333,6 +334,8 @@ def lambda_rank(
         multiplies them by the length of the list). "pairs": 1 / log2(1 + r), so that the cutoff decides only which
         pairs count and how long the ideal ranking is; LightGBM has these weights with ``lambdarank_truncation_level``
         and without ``lambdarank_norm`` (its ``sigmoid`` is the slope). Without a cutoff both are equal.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2^label - 1, the label itself, or a function from all labels to as many gains.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -368,7 +371,7 @@ def lambda_rank(
     of_pairs = validation.choice(truncation, "truncation", validation.Truncation) == "pairs"
     return _evaluate(
         _pairs.LAMBDA_LOSS, scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"),
-        of_gains=True, cutoff=cutoff, discounts_past_cutoff=of_pairs,
+        gain=checked_gain(gain), cutoff=cutoff, discounts_past_cutoff=of_pairs,
     )  # fmt: skip
 
 
@@ -380,6 +383,7 @@ def lambda_loss(
     cutoff: int | None = 10,
     slope: float = 1.0,
     mu: float = 10.0,
+    gain: Gain = "exponential",
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
 ) -> LossAndGradient:
@@ -393,7 +397,7 @@ def lambda_loss(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
+        Grades, 0 to 200, whose gains are 2^label - 1; with another ``gain``, any labels whose gains are not negative.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int or None
@@ -402,6 +406,8 @@ def lambda_loss(
         Steepness of the logistic function, positive.
     mu : float
         Weight of the second term, positive; 10 in the paper.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2^label - 1, the label itself, or a function from all labels to as many gains.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -440,7 +446,7 @@ def lambda_loss(
     """
     return _evaluate(
         _pairs.LAMBDA_LOSS, scores, labels, offsets, n_threads, out, scale=validation.factor(slope, "slope"),
-        of_gains=True, cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
+        gain=checked_gain(gain), cutoff=cutoff, distance_weight=validation.factor(mu, "mu"),
     )  # fmt: skip
 
 
@@ -450,6 +456,7 @@ def approx_ndcg(
     *,
     offsets: ArrayLike | None = None,
     temperature: float = 0.1,
+    gain: Gain = "exponential",
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
 ) -> LossAndGradient:
@@ -460,11 +467,13 @@ def approx_ndcg(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
+        Grades, 0 to 200, whose gains are 2^label - 1; with another ``gain``, any labels whose gains are not negative.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2^label - 1, the label itself, or a function from all labels to as many gains.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -498,7 +507,7 @@ def approx_ndcg(
     True
     """
     scale = 1.0 / validation.factor(temperature, "temperature")
-    return _evaluate(_ranks.APPROX_NDCG, scores, labels, offsets, n_threads, out, scale=scale, of_gains=True)
+    return _evaluate(_ranks.APPROX_NDCG, scores, labels, offsets, n_threads, out, scale=scale, gain=checked_gain(gain))
 
 
 def soft_rank(
@@ -508,6 +517,7 @@ def soft_rank(
     offsets: ArrayLike | None = None,
     cutoff: int | None = 10,
     sigma: float = 1.0,
+    gain: Gain = "exponential",
     n_threads: int | None = None,
     out: LossAndGradient | None = None,
 ) -> LossAndGradient:
@@ -520,13 +530,15 @@ def soft_rank(
     scores : array_like, shape (n_docs,)
         The documents of all queries one after another; any finite values.
     labels : array_like, shape (n_docs,)
-        Grades, 0 to 200; gains are 2^label - 1.
+        Grades, 0 to 200, whose gains are 2^label - 1; with another ``gain``, any labels whose gains are not negative.
     offsets : array_like of int, shape (n_queries + 1,), optional
         Where each query's documents start; a single query by default.
     cutoff : int or None
         K; None: all ranks.
     sigma : float
         Standard deviation of the noise, positive.
+    gain : {"exponential", "linear"} or callable
+        Gain of a label: 2^label - 1, the label itself, or a function from all labels to as many gains.
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
@@ -563,7 +575,7 @@ def soft_rank(
     """
     scale = 1.0 / (validation.factor(sigma, "sigma") * 2.0**0.5)
     return _evaluate(
-        _ranks.SOFT_RANK, scores, labels, offsets, n_threads, out, scale=scale, of_gains=True, cutoff=cutoff
+        _ranks.SOFT_RANK, scores, labels, offsets, n_threads, out, scale=scale, gain=checked_gain(gain), cutoff=cutoff
     )
 
 
@@ -579,7 +591,7 @@ def _evaluate(
     lowest: float = -np.inf,
     highest: float = np.inf,
     limited: bool = False,
-    of_gains: bool = False,
+    gain: Gain | None = None,
     cutoff: int | None = None,
     discounts_past_cutoff: bool = False,
     distance_weight: float = 0.0,
@@ -588,8 +600,8 @@ def _evaluate(
 ) -> LossAndGradient:
     """Compute a loss and its gradient.
 
-    Labels lie from ``lowest`` to ``highest``; those of ``limited`` magnitude enter products, and grades of a loss
-    ``of_gains`` become gains.
+    Labels lie from ``lowest`` to ``highest``; those of ``limited`` magnitude enter products. The losses that approach
+    NDCG have a ``gain`` of labels.
     """
     batch = validation.batch(
         scores, labels, validation.ABSENT, offsets, n_threads, "labels", limited=limited, lowest=lowest, highest=highest
@@ -600,14 +612,18 @@ def _evaluate(
             "scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
             f"{scale:g}: divide both by the same number",
         )
-    to_gains = of_gains and not batch.found_in_relevance & _magnitudes.NO_SMALL_GRADE
-    gain = gains(np.asarray(batch.relevance)) if of_gains and not to_gains else None
+    to_gains = gain == "exponential" and not batch.found_in_relevance & _magnitudes.NO_SMALL_GRADE
+    relevance = None
+    if gain is not None and not to_gains:
+        relevance = gains_by(gain, np.asarray(batch.relevance), n_threads, GRADES_OR_GAINS)
+        starts = validation.query_offsets(offsets, batch.n_items)
+        validation.limited_gains(relevance, "the gain of labels", starts, True, n_threads)
     n_ranks, first = validation.ranks(cutoff), validation.first_query_of(rng)
     outputs = validation.output_pair(out, (batch.n_queries,), (batch.n_items,))
     source = validation.source_of_keys(rng) if ties_at_random else validation.check_random_state(rng)
     values, gradient, _, finite = _losses.evaluate(
-        loss, batch, n_ranks, scale, to_gains, gain, discounts_past_cutoff, distance_weight, ties_at_random, source,
-        first,
+        loss, batch, n_ranks, scale, to_gains, relevance, discounts_past_cutoff, distance_weight, ties_at_random,
+        source, first,
     )  # fmt: skip
     if not finite:
         validation.representable(values, "scores and labels")

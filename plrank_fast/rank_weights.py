@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +12,8 @@ from numpy.typing import ArrayLike
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast.validation import FloatArray, IntArray
+
+Gain: TypeAlias = validation.Gain | Callable[[FloatArray], ArrayLike]
 
 LARGEST_LABEL = 200  # its gain is the largest magnitude that relevance may have
 GRADES = ": grades have gains of 2**grade - 1; rescale labels of another scale"
@@ -123,6 +127,18 @@ def gains_of_labels(labels: ArrayLike, n_threads: int | None, name: str = "label
     array = validation.within(validation.real_array(labels, name, ndim=None), name, 0.0, LARGEST_LABEL, why)
     gain = gains_of_grades(array.reshape(-1), 1)
     return np.exp2(array) - 1.0 if gain is None else gain.reshape(array.shape)
+
+
+def checked_gain(gain: Gain) -> Gain:
+    """Return a function from labels to gains, or the name of one."""
+    return gain if callable(gain) else validation.choice(gain, "gain", validation.Gain)
+
+
+def gains_by(gain: Gain, labels: FloatArray, n_threads: int | None = 1, why: str = GRADES) -> FloatArray:
+    """Return the gains of labels in an array of their own; ``why`` ends the message of an error about grades."""
+    if callable(gain):
+        return validation.of_documents(gain(labels.copy()), "gain(labels)", labels)
+    return labels.copy() if gain == "linear" else gains_of_labels(labels, n_threads, "labels", why)
 
 
 def gains_of_grades(labels: ArrayLike, n_threads: int | None) -> FloatArray | None:

@@ -26,7 +26,7 @@ def add_evaluate(commands: Any) -> None:
     add_reading(parser)
     of_training = "the metric beside NDCG (default: that of the training)"
     parser.add_argument("--metric", choices=METRICS, help=of_training)
-    add_parameters(parser, TrainingConfig, ("cutoff", "empty"), "that of the training")
+    add_parameters(parser, TrainingConfig, ("gain", "cutoff", "empty"), "that of the training")
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
     parser.add_argument(
         "--scores", type=some_path, metavar="FILE", help="write one score per document to this file, in their order"
@@ -64,7 +64,7 @@ def evaluate(arguments: argparse.Namespace) -> int:
     empty = config.empty if arguments.empty is None else arguments.empty
     metrics = evaluate_scores(
         scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty,
-        metric=arguments.metric or config.metric, max_label=config.max_label,
+        metric=arguments.metric or config.metric, gain=arguments.gain or config.gain, max_label=config.max_label,
     )  # fmt: skip
     print(f"{data.n_queries} queries, {data.n_docs} documents")
     print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], config, cutoff))

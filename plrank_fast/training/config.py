@@ -15,7 +15,7 @@ from typing import Any, Literal, get_args, get_type_hints
 
 from plrank_fast._methods.registry import AUTO
 from plrank_fast.named_metrics import TITLES, check_metric, checked_scale
-from plrank_fast.validation import LossName, Method, MetricName, choice, count, flag, of_type, real, shown
+from plrank_fast.validation import Gain, LossName, Method, MetricName, choice, count, flag, of_type, real, shown
 
 LOSSES = get_args(LossName)
 DATASET, DCG, DISPARITY, DROP = "dataset", "dcg", "disparity", "drop"
@@ -64,6 +64,8 @@ class TrainingConfig:
         metric of the ranking by score chooses the best epoch.
     cutoff : int
         Ranks that count, K.
+    gain : {"exponential", "linear"}
+        Gain of a label in NDCG and DCG, reported values included: 2^label - 1, or the label itself.
     max_label : float, optional
         Highest grade of the scale in "err"; the highest label of all data by default.
     samples : int, "dynamic" or "sigir22"
@@ -101,6 +103,7 @@ class TrainingConfig:
     method: Method | LossName = "auto"
     metric: MetricName = "ndcg"
     cutoff: int = 10
+    gain: Gain = "exponential"
     max_label: float | None = None
     samples: int | Literal["dynamic", "sigir22"] = "dynamic"
     objective: Literal["query", "dataset", "dcg", "disparity"] = "query"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -10,6 +11,8 @@ import numpy.typing as npt
 import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast.named_metrics import LabelledMetric, labelled_metric
+from plrank_fast.rank_weights import gains_by
+from plrank_fast.validation import Gain
 
 Metrics = dict[str, float]
 
@@ -36,6 +39,7 @@ def evaluate_scores(
     empty: float | Literal["drop"] = 0.0,
     with_disparity: bool = False,
     metric: Any = "ndcg",
+    gain: Gain = "exponential",
     max_label: float | None = None,
 ) -> Metrics:
     """Compute NDCG@K in four ways, and the disparity of exposure or another metric if wanted.
@@ -46,7 +50,7 @@ def evaluate_scores(
     ``expected_...`` are the means over the queries of another metric by its name. ``empty`` is the value of a query
     without relevant documents in the means over queries; "drop" leaves such queries out.
     """
-    dcg = labelled_metric("dcg", labels, offsets, cutoff=cutoff, gain=plr.gains)
+    dcg = labelled_metric("dcg", labels, offsets, cutoff=cutoff, gain=partial(gains_by, gain))
     ideal = plr.ideal_dcg(dcg.relevance, dcg.rank_weights, offsets=offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
@@ -64,7 +68,9 @@ def evaluate_scores(
         metrics[f"{prefix}ndcg_query"] = mean(values / np.where(answered, ideal, 1.0))
         metrics[f"{prefix}ndcg_dataset"] = float(values.sum() / ideal.sum())
     if metric != "ndcg":
-        named = labelled_metric(metric, labels, offsets, cutoff=cutoff, gain=plr.gains, max_label=max_label)
+        named = labelled_metric(
+            metric, labels, offsets, cutoff=cutoff, gain=partial(gains_by, gain), max_label=max_label
+        )
         metrics |= {prefix + metric: mean(values) for prefix, values in both(named).items()}
     if with_disparity:
         exposure = plr.exposure(scores, dcg.rank_weights, offsets=offsets, n_threads=n_threads)

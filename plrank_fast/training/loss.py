@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -13,10 +14,13 @@ from plrank_fast._methods import registry
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, labelled_metric
+from plrank_fast.rank_weights import gains_by
 from plrank_fast.training.batches import Batch
 from plrank_fast.training.config import DATASET, DCG, DISPARITY, LOSSES, TrainingConfig
+from plrank_fast.validation import Gain
 
 WITH_CUTOFF = ("lambda_rank", "lambda_loss", "soft_rank")  # of NDCG; list_mle takes the likelihood of all ranks
+WITH_GAIN = (*WITH_CUTOFF, "approx_ndcg")
 WITH_TIES = ("list_mle",)  # breaks ties of labels at random in each step, as a model would learn the file's order
 
 
@@ -43,7 +47,7 @@ class Loss:
         if config.objective == DISPARITY:
             settings |= {"method": self.method}
             return -fairness.disparity_gradient(scores, metric.relevance, metric.rank_weights, **settings)[1]
-        return gradient(self.method, scores, metric, labels=batch.labels, **settings)
+        return gradient(self.method, scores, metric, labels=batch.labels, gain=config.gain, **settings)
 
 
 def _metric_of_training(config: TrainingConfig, data: RankingData, highest: float | None) -> LabelledMetric:
@@ -53,7 +57,9 @@ def _metric_of_training(config: TrainingConfig, data: RankingData, highest: floa
     the mean disparity of the training queries at equal scores is 1, which suits the step length of NDCG.
     """
     name: Any = config.metric
-    metric = labelled_metric(name, data.labels, data.offsets, cutoff=config.cutoff, gain=plr.gains, max_label=highest)
+    metric = labelled_metric(
+        name, data.labels, data.offsets, cutoff=config.cutoff, gain=partial(gains_by, config.gain), max_label=highest
+    )
     if not (data.labels > 0.0).any():
         raise ValueError(f"labels of {data.name} must include a relevant document (above 0)")
     if config.objective == DCG or name != "ndcg":
@@ -87,14 +93,17 @@ def gradient(
     rng: np.random.SeedSequence,
     n_threads: int | None,
     labels: npt.NDArray[np.float64] | None = None,
+    gain: Gain = "exponential",
 ) -> npt.NDArray[np.float64]:
     """Compute the gradient of the expected metric, or minus that of a loss, summed over the queries.
 
-    ``method`` is a name that `resolve_method` returns. Losses take ``labels`` in place of a metric. Methods
-    without sampling use neither ``n_samples`` nor ``rng``; ``list_mle`` breaks ties of labels at random by ``rng``.
+    ``method`` is a name that `resolve_method` returns. Losses take ``labels`` and their ``gain`` in place of a metric.
+    Methods without sampling use neither ``n_samples`` nor ``rng``; ``list_mle`` breaks ties at random by ``rng``.
     """
     if method in LOSSES:
         options: dict[str, Any] = {"cutoff": metric.rank_weights.size} if method in WITH_CUTOFF else {}
+        if method in WITH_GAIN:
+            options["gain"] = gain
         if method in WITH_TIES:
             options |= {"ties": "random", "rng": rng}
         loss: Any = getattr(losses, method)

@@ -19,6 +19,7 @@ from plrank_fast.training.model import RankingModel
 from plrank_fast.training.results import PROGRESS, UNTRAINED, show_progress
 from plrank_fast.training.trainer import TrainingRun
 from plrank_fast.validation import (
+    Gain,
     LossName,
     Method,
     MetricName,
@@ -40,6 +41,7 @@ class Settings(TypedDict, total=False):
     method: Method | LossName
     metric: MetricName
     cutoff: int
+    gain: Gain
     max_label: float | None
     samples: int | Literal["dynamic", "sigir22"]
     objective: Literal["query", "dataset", "dcg", "disparity"]

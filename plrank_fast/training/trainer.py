@@ -210,7 +210,7 @@ class TrainingRun:
         return evaluate_scores(
             scores, data.labels, data.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads,
             empty=self.config.empty, with_disparity=self.config.objective == DISPARITY,
-            metric=self.config.metric, max_label=self._highest,
+            metric=self.config.metric, gain=self.config.gain, max_label=self._highest,
         )  # fmt: skip
 
     def best_model(self) -> RankingModel:

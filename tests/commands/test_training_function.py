@@ -154,6 +154,16 @@ def test_refusals(call, error, message):
         call()
 
 
+@pytest.mark.parametrize("method", ["exact", "lambda_rank", "approx_ndcg"])
+def test_gains_of_labels(method):
+    """Linear gains of 2^label - 1 train the same network. Mutants: exponential gains of each."""
+    settings = {"method": method, "batch_queries": 8, "epochs": 2, "quiet": True}
+    graded = train(DATA, **settings)
+    gained = train(replace(DATA, labels=plr.gains(DATA.labels)), gain="linear", **settings)
+    assert same(gained, graded)
+    assert train(DATA, gain="linear", **settings).history != graded.history
+
+
 @pytest.mark.parametrize("metric", ["dcg", "precision", "recall", "mrr", "err", "success", "ap"])
 def test_metrics_by_their_names(metric, monkeypatch):
     """Steps ascend the expectation that the loss of PyTorch descends, and the best epoch is chosen by it.

@@ -198,8 +198,8 @@ class TestRounds:
 
 def test_data_set_is_prepared_once(monkeypatch):
     """And again when labels change under it. Mutants: prepared each round; the old gains kept."""
-    calls, gains = [], boosting.gains_of_labels
-    monkeypatch.setattr(boosting, "gains_of_labels", lambda *arguments: calls.append(1) or gains(*arguments))
+    calls, gains = [], boosting.gains_by
+    monkeypatch.setattr(boosting, "gains_by", lambda *arguments: calls.append(1) or gains(*arguments))
     objective, labels = BoostingObjective(), LABELS.astype(float)
     for step in range(3):
         objective.derivatives(SCORES * step, labels, OFFSETS)

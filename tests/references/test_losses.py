@@ -210,3 +210,32 @@ def test_pairs_are_truncated_as_by_lightgbm(level):
     for half in (rng.random((6, 40)) < 0.5).astype(float):
         total = 2.0 / (1.0 / leaf(half, 1.0) - 1.0 / leaf(half, 3.0))
         assert half @ gradient == pytest.approx(total, abs=1e-4)
+
+
+@pytest.mark.parametrize("loss", [losses.lambda_rank, losses.lambda_loss, losses.approx_ndcg, losses.soft_rank])
+def test_gains(loss):
+    """Linear gains, and functions. Mutants: exponential gains of either; a function that may change the labels."""
+
+    def doubled(labels):
+        labels *= 2.0
+        return labels
+
+    scores, labels = np.random.default_rng(0).normal(size=12), np.arange(12.0) % 4
+    batch = {"offsets": [0, 5, 12]}
+    expected = loss(scores, labels, **batch)
+    for given, gain in ((plr.gains(labels), "linear"), (labels, plr.gains), (plr.gains(labels) / 2, doubled)):
+        before = given.copy()
+        for found, exact in zip(loss(scores, given, gain=gain, **batch), expected, strict=True):
+            np.testing.assert_array_equal(found, exact)
+        np.testing.assert_array_equal(given, before)
+    huge = loss(scores, 1e9 * plr.gains(labels), gain="linear", **batch)  # NDCG has no unit
+    np.testing.assert_allclose(huge[1], expected[1], rtol=1e-12)
+    for bad, message in (
+        ({"gain": "log"}, "gain must be one of 'exponential', 'linear', got 'log'"),
+        ({"gain": np.negative}, "the gain of labels must be at least 0, got -1.0 at index 1"),
+        ({"gain": lambda labels: labels[:2]}, r"gain\(labels\) must have one entry per score, got shape \(2,\)"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            loss(scores, labels, **bad, **batch)
+    with pytest.raises(ValueError, match=r"got 250.0 at index 0: .* pass gain='linear' for gains"):
+        loss(scores, labels + 250, **batch)
