@@ -36,7 +36,7 @@ ROWS = "rows (query, document, score)"
 
 @validation.hinted
 def to_run(
-    scores: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
+    scores: ArrayLike, offsets: ArrayLike, query_ids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, float]]:
     """Convert scores to a run.
 
@@ -46,7 +46,7 @@ def to_run(
         The documents of all queries one after another; those with -inf were not retrieved and are left out.
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
-    qids : iterable, one for each query, optional
+    query_ids : iterable, one for each query, optional
         Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
     docids : iterable, one for each document, optional
         Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
@@ -67,10 +67,10 @@ def to_run(
     Examples
     --------
     >>> from plrank_fast.interchange import to_run
-    >>> to_run([0.5, 0.1, 0.7], [0, 2, 3], qids=["a", "b"])
+    >>> to_run([0.5, 0.1, 0.7], [0, 2, 3], query_ids=["a", "b"])
     {'a': {'0': 0.5, '1': 0.1}, 'b': {'0': 0.7}}
     """
-    nested = _nested(validation.real_array(scores, "scores", minus_infinity=True).tolist(), offsets, qids, docids)
+    nested = _nested(validation.real_array(scores, "scores", minus_infinity=True).tolist(), offsets, query_ids, docids)
     retrieved = {
         query: {document: score for document, score in documents.items() if score > -np.inf}
         for query, documents in nested.items()
@@ -80,7 +80,7 @@ def to_run(
 
 @validation.hinted
 def to_qrels(
-    labels: ArrayLike, offsets: ArrayLike, qids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
+    labels: ArrayLike, offsets: ArrayLike, query_ids: Iterable[Any] | None = None, docids: Iterable[Any] | None = None
 ) -> dict[str, dict[str, int]]:
     """Convert labels to relevance judgements.
 
@@ -90,7 +90,7 @@ def to_qrels(
         Grades, whole numbers. The nDCG of these tools takes the grades themselves as gains, not 2**label - 1.
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
-    qids : iterable, one for each query, optional
+    query_ids : iterable, one for each query, optional
         Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
     docids : iterable, one for each document, optional
         Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
@@ -107,14 +107,14 @@ def to_qrels(
     {'0': {'0': 0, '1': 2}, '1': {'0': 1}}
     """
     grades = validation.whole_numbers(validation.real_array(labels, "labels"), "labels")
-    return _nested(grades.tolist(), offsets, qids, docids)
+    return _nested(grades.tolist(), offsets, query_ids, docids)
 
 
 @validation.hinted
 def from_run(
     run: Run,
     offsets: ArrayLike,
-    qids: Iterable[Any] | None = None,
+    query_ids: Iterable[Any] | None = None,
     docids: Iterable[Any] | None = None,
     *,
     missing: float | None = None,
@@ -129,7 +129,7 @@ def from_run(
         A run or judgements, by `to_run`, `to_qrels` or another system, in any form that `align_run` takes.
     offsets : array_like of int, shape (n_queries + 1,)
         Where each query's documents start.
-    qids : iterable, one for each query, optional
+    query_ids : iterable, one for each query, optional
         Distinct names of the queries in this order, turned into strings; "0", "1", ... by default.
     docids : iterable, one for each document, optional
         Names of the documents in this order, distinct within a query and turned into strings; "0", "1", ... in each
@@ -145,7 +145,7 @@ def from_run(
     Examples
     --------
     >>> from plrank_fast.interchange import from_run
-    >>> from_run({"a": {"0": 0.5, "1": 0.1}, "b": {"0": 0.7}}, [0, 2, 3], qids=["a", "b"])
+    >>> from_run({"a": {"0": 0.5, "1": 0.1}, "b": {"0": 0.7}}, [0, 2, 3], query_ids=["a", "b"])
     array([0.5, 0.1, 0.7])
     """
     known = _by_name(run, "run")
@@ -153,7 +153,7 @@ def from_run(
         is_infinite = type(missing) is float and missing == -np.inf
         missing = missing if is_infinite else validation.real(missing, "missing")
     starts = validation.integer_array(offsets, "offsets")
-    places = _nested(range(max(int(starts[-1]), 0) if starts.size else 0), starts, qids, docids)
+    places = _nested(range(max(int(starts[-1]), 0) if starts.size else 0), starts, query_ids, docids)
     names = [(query, document) for query, documents in places.items() for document in documents]
     scores = [known.get(query, {}).get(document) for query, document in names]
     if None in scores:
@@ -174,12 +174,12 @@ class JudgedRun(NamedTuple):
     scores: FloatArray  # -inf for documents that were not retrieved
     labels: FloatArray  # 0 for documents that were not judged
     offsets: IntArray
-    qids: list[str]
+    query_ids: list[str]
     docids: list[str]
 
     def __repr__(self) -> str:
         retrieved = np.count_nonzero(self.scores > -np.inf)
-        return f"JudgedRun(n_queries={len(self.qids)}, n_docs={len(self.docids)}, n_retrieved={retrieved})"
+        return f"JudgedRun(n_queries={len(self.query_ids)}, n_docs={len(self.docids)}, n_retrieved={retrieved})"
 
 
 @validation.hinted
@@ -198,8 +198,8 @@ def align_run(run: Run, qrels: Run) -> JudgedRun:
     Returns
     -------
     JudgedRun
-        A named tuple (scores, labels, offsets, qids, docids) of the queries of ``qrels``. The documents of a query are
-        those retrieved, in the order of trec_eval (of equal scores the greater name first), with the label 0 where
+        A named tuple (scores, labels, offsets, query_ids, docids) of the queries of ``qrels``. The documents of a query
+        are those retrieved, in the order of trec_eval (of equal scores the greater name first), with the label 0 where
         they have no judgement; then the judged ones that were not retrieved, with the score -inf.
 
     Notes
@@ -327,12 +327,12 @@ def _fields(fields: Sequence[str], name: str) -> list[str]:
     return [present[0] for present in found]
 
 
-def _nested(values: Any, offsets: ArrayLike, qids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:
+def _nested(values: Any, offsets: ArrayLike, query_ids: Iterable[Any] | None, docids: Iterable[Any] | None) -> Any:
     """Return ``{query: {document: value}}``, after a check that names are distinct."""
     starts = validation.query_offsets(offsets, len(values))
-    queries = _names(qids, "qids", starts.size - 1, np.arange(starts.size - 1))
+    queries = _names(query_ids, "query_ids", starts.size - 1, np.arange(starts.size - 1))
     documents = _names(docids, "docids", len(values), np.arange(len(values)) - np.repeat(starts[:-1], np.diff(starts)))
-    validation.distinct(queries, range(len(queries)), "qids must be distinct")
+    validation.distinct(queries, range(len(queries)), "query_ids must be distinct")
     nested: dict[str, dict[str, Any]] = {}
     for query, start, stop in zip(queries, starts[:-1].tolist(), starts[1:].tolist(), strict=True):
         validation.distinct(documents[start:stop], range(start, stop), "docids must be distinct in a query")

@@ -47,7 +47,7 @@ class RankingData:
     offsets : array_like of int, shape (n_queries + 1,)
         Query ``q`` owns the rows ``offsets[q]:offsets[q + 1]`` (see ``offsets_from_qid``).
     query_ids : array_like of int or str, shape (n_queries,), optional
-        Query identifiers of the source, by default 0, 1, ...; `qids` repeats them for each document.
+        Query identifiers of the source, by default 0, 1, ...; `qid` repeats them for each document.
     name : str
         Source of the data, for messages and reports.
     feature_names : sequence of str, optional
@@ -181,7 +181,7 @@ class RankingData:
         return len(self.offsets) - 1
 
     @property
-    def qids(self) -> npt.NDArray[np.int64] | npt.NDArray[np.str_]:
+    def qid(self) -> npt.NDArray[np.int64] | npt.NDArray[np.str_]:
         """Query identifier of each document, shape (n_docs,), as other libraries take them."""
         return self.query_ids.repeat(self.list_lengths)
 

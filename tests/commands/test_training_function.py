@@ -34,9 +34,9 @@ def test_kinds_of_data():
     initial weights from PyTorch's global generator; data not in single precision."""
     model = train(DATA)
     torch.manual_seed(1)
-    frame = pandas.DataFrame(DATA.features.astype(np.float64)).assign(label=DATA.labels, qid=DATA.qids)
+    frame = pandas.DataFrame(DATA.features.astype(np.float64)).assign(label=DATA.labels, qid=DATA.qid)
     assert same(model, train(frame))
-    assert same(model, train((DATA.features, DATA.labels, DATA.qids)))
+    assert same(model, train((DATA.features, DATA.labels, DATA.qid)))
     assert same(model, train(DATA[~ROWS], DATA[ROWS]))
     assert not same(model, train(DATA, DATA[ROWS]))
     assert not same(model, train(DATA, seed=1))
@@ -44,7 +44,7 @@ def test_kinds_of_data():
 
 def test_columns_of_frames_in_another_order(tmp_path):
     """They are found by name. Mutants: by position in the validation data, or in ``predict``; names not saved."""
-    frame = pandas.DataFrame(DATA.features, columns=list("abcdef")).assign(label=DATA.labels, qid=DATA.qids)
+    frame = pandas.DataFrame(DATA.features, columns=list("abcdef")).assign(label=DATA.labels, qid=DATA.qid)
     known, held_out = frame[~np.repeat(ROWS, DATA.list_lengths)], frame[np.repeat(ROWS, DATA.list_lengths)]
     turned = held_out[["qid", *"fedcba", "label"]]
     model = train(known, turned)

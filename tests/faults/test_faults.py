@@ -55,7 +55,7 @@ def test_any_number_of_threads_is_survived(n_threads):
         (lambda offsets: plr.PlackettLuce(SCORES, offsets), ["offsets", "scores"], lambda it: it.mode()),
         (lambda offsets: plr.rewards.alpha_ndcg(np.eye(5), offsets=offsets), ["offsets", "subtopics"],
          lambda it: it([[[1, 0]], [[2, 0]]])),
-        (lambda offsets: plr.data.RankingData(np.eye(5), SCORES, offsets), ["offsets"], lambda it: it[1:].qids),
+        (lambda offsets: plr.data.RankingData(np.eye(5), SCORES, offsets), ["offsets"], lambda it: it[1:].qid),
     ],
 )  # fmt: skip
 def test_what_objects_keep_cannot_be_changed(make, names, use, copied):

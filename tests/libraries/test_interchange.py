@@ -51,7 +51,7 @@ NAMES = {
 @pytest.mark.parametrize("kind", NAMES)
 def test_names_of_any_array(kind):
     """Names are the judgements'. Mutant: ``str`` of each element, which is 'tensor(7)', '7.0' or "b'7'"."""
-    assert to_run([0.5, 0.1], [0, 1, 2], qids=NAMES[kind]()) == {"7": {"0": 0.5}, "3": {"0": 0.1}}
+    assert to_run([0.5, 0.1], [0, 1, 2], query_ids=NAMES[kind]()) == {"7": {"0": 0.5}, "3": {"0": 0.1}}
     assert to_run([0.5, 0.1], [0, 2], docids=NAMES[kind]()) == {"0": {"7": 0.5, "3": 0.1}}
 
 
@@ -67,11 +67,11 @@ def test_names_of_a_run_of_any_type():
 def test_names_that_are_missing(last):
     """Mutant: "nan" or "None" for a name, in a list alone."""
     for first in 7.0, "7":
-        with pytest.raises(ValueError, match=f"qids must not be missing, got {last} at index 1"):
-            to_run([0.5, 0.1], [0, 1, 2], qids=[first, last])
-    for qids in [last, 7.0], np.array([np.nan, 7.0]):
-        with pytest.raises(ValueError, match=r"qids must not be missing, got (nan|None) at index 0"):
-            to_run([0.5, 0.1], [0, 1, 2], qids=qids)
+        with pytest.raises(ValueError, match=f"query_ids must not be missing, got {last} at index 1"):
+            to_run([0.5, 0.1], [0, 1, 2], query_ids=[first, last])
+    for query_ids in [last, 7.0], np.array([np.nan, 7.0]):
+        with pytest.raises(ValueError, match=r"query_ids must not be missing, got (nan|None) at index 0"):
+            to_run([0.5, 0.1], [0, 1, 2], query_ids=query_ids)
 
 
 def test_documents_that_were_not_retrieved():
@@ -113,7 +113,7 @@ def test_metrics_of_trec_eval_on_incomplete_runs(name):
         judged, theirs = align_run(run, qrels), pytrec_eval.RelevanceEvaluator(qrels, asked).evaluate(run)
         for cutoff in cutoffs:
             key = f"{name}_{cutoff}" if cutoff else name
-            expected = [theirs.get(query, {key: 0.0})[key] for query in judged.qids]
+            expected = [theirs.get(query, {key: 0.0})[key] for query in judged.query_ids]
             got = OF_TREC_EVAL[name](judged.scores, judged.labels, cutoff=cutoff, offsets=judged.offsets)
             np.testing.assert_allclose(got, expected, rtol=0, atol=1e-12)
 
@@ -122,7 +122,7 @@ def test_alignment():
     """Rows of three are taken like mappings. Mutants: the queries of the run; the order of the names."""
     run, qrels = incomplete(0)
     judged = align_run(run, qrels)
-    assert judged.qids == list(qrels)
+    assert judged.query_ids == list(qrels)
     assert judged.offsets.dtype == np.int64
     assert not np.isfinite(judged.scores[slice(*judged.offsets[5:7])]).any()
     rows = [[(q, d, value) for q, docs in given.items() for d, value in docs.items()] for given in (run, qrels)]
@@ -134,7 +134,7 @@ def test_alignment():
         retrieved = [pair for pair in pairs if pair[0] > -np.inf]
         assert retrieved == sorted(retrieved, reverse=True)
     nothing = align_run({}, {})
-    assert (nothing.scores.size, nothing.offsets.tolist(), nothing.qids) == (0, [0], [])
+    assert (nothing.scores.size, nothing.offsets.tolist(), nothing.query_ids) == (0, [0], [])
 
 
 def columns(*names):
@@ -218,9 +218,9 @@ def test_exchanged_run_and_judgements():
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
-        (ValueError, "qids must have 5 names, got 4", lambda: to_run(SCORES, OFFSETS, QIDS[1:])),
-        (ValueError, "qids must be distinct, got 'a' again at index 4", lambda: to_run(SCORES, OFFSETS, list("abcda"))),
-        (TypeError, "qids must be an iterable of names", lambda: to_run(SCORES, OFFSETS, "abcde")),
+        (ValueError, "query_ids must have 5 names, got 4", lambda: to_run(SCORES, OFFSETS, QIDS[1:])),
+        (ValueError, "query_ids must be distinct, got 'a' again at index 4", lambda: to_run(SCORES, OFFSETS, [*"abcda"])),
+        (TypeError, "query_ids must be an iterable of names", lambda: to_run(SCORES, OFFSETS, "abcde")),
         (TypeError, r"run must be a mapping .*, a data frame, or rows \(query, document, score\), got NoneType",
          lambda: from_run(None, OFFSETS)),
         (TypeError, r"run\['q'\] must be a mapping from documents to scores, got list",
