@@ -46,7 +46,7 @@ def add_train(commands: Any) -> None:
     settings = parser.add_argument_group("settings, which determine the result")
     add_parameters(settings, TrainingConfig)
     as_they_are = {"dest": "normalize_features", "action": "store_false"}
-    settings.add_argument("--no-normalize", help="leave features as they are", **as_they_are)
+    settings.add_argument("--no-normalize-features", help="leave features as they are", **as_they_are)
     run = parser.add_argument_group("run")
     run.add_argument(
         "--epochs", type=int, metavar="N", help=f"epochs in all (default {DEFAULT_EPOCHS}, or no limit with --minutes)"
