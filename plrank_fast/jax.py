@@ -167,7 +167,6 @@ def ranking_loss(
     reduction: validation.Reduction = "mean",
     key: Any = 0,
     n_threads: int | None = None,
-    first_query: int = 0,
     **options: Any,
 ) -> jax.Array:
     """Compute a loss of ``plrank_fast.losses`` that JAX differentiates, once.
@@ -195,9 +194,6 @@ def ranking_loss(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
     **options
         Options of the function of ``plrank_fast.losses``, such as ``cutoff``.
 
@@ -219,6 +215,7 @@ def ranking_loss(
     validation.given(labels, "labels", "")
     data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights}
     if draws:
+        key, first_query = validation.numbered_source(key)
         data |= {"key": _words(key), "first_query": _first_query(first_query)}
     return _loss(scores, _checked_arrays(scores, data), tuple(static.items()))
 

@@ -694,7 +694,6 @@ def ranking_loss(
     reduction: validation.Reduction = "mean",
     generator: Any = None,
     n_threads: int | None = None,
-    first_query: int = 0,
     **options: Any,
 ) -> torch.Tensor:
     """Compute a loss of ``plrank_fast.losses`` that autograd differentiates, once.
@@ -726,9 +725,6 @@ def ranking_loss(
     n_threads : int, optional
         None: as many as OpenMP allows, by OMP_NUM_THREADS or ``torch.set_num_threads``; -1: all available processors;
         -2: all but one.
-    first_query : int
-        Number of the first query in the numbering of random streams. Query q of a call draws from stream
-        ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
     **options
         Options of the function of ``plrank_fast.losses``, such as ``cutoff``.
 
@@ -749,13 +745,13 @@ def ranking_loss(
     """
     return _ranking_loss_of(
         scores, labels, offsets, mask, weights, generator, loss_call(loss, options),
-        CHECKS["reduction"](reduction), CHECKS["n_threads"](n_threads), first_query,
+        CHECKS["reduction"](reduction), CHECKS["n_threads"](n_threads),
     )  # fmt: skip
 
 
 def _ranking_loss_of(
     scores: Any, labels: Any, offsets: Any, mask: Any, weights: Any, generator: Any, call: tuple[str, bool],
-    reduction: str, n_threads: int | None, first_query: int,
+    reduction: str, n_threads: int | None,
 ) -> Any:  # fmt: skip
     _floating(scores, nested=True)
     if scores.is_nested:
@@ -763,6 +759,7 @@ def _ranking_loss_of(
         mask = None
     data = {"labels": labels, "offsets": offsets, "mask": mask, "weights": weights}
     tensors = [None if value is None else _constant(value, name) for name, value in data.items()]
+    generator, first_query = validation.numbered_source(generator)
     options = call[0], reduction, n_threads, first_query
     if _is_plain(scores):
         apply = _RankingLoss.apply if _transformed() else super(torch.autograd.Function, _RankingLoss).apply
@@ -792,7 +789,6 @@ class _RankingLossModule(torch.nn.Module):  # type: ignore[misc]
         mask: Any = None,
         weights: Any = None,
         generator: Any = None,
-        first_query: int = 0,
     ) -> torch.Tensor:
         """Compute the loss of a batch.
 
@@ -813,9 +809,6 @@ class _RankingLossModule(torch.nn.Module):  # type: ignore[misc]
         generator : torch.Generator or int, optional
             Source of the random numbers of sampled methods; by default PyTorch's default generator, which
             ``torch.manual_seed`` sets.
-        first_query : int
-            Number of the first query in the numbering of random streams. Query q of a call draws from stream
-            ``first_query + q``, so a batch that is cut into chunks gives the same numbers as the whole.
 
         Returns
         -------
@@ -823,7 +816,7 @@ class _RankingLossModule(torch.nn.Module):  # type: ignore[misc]
             A scalar, or (n_queries,) with ``reduction="none"``; of the dtype of ``scores``.
         """
         return _ranking_loss_of(
-            scores, labels, offsets, mask, weights, generator, self._call, self.reduction, self.n_threads, first_query
+            scores, labels, offsets, mask, weights, generator, self._call, self.reduction, self.n_threads
         )
 
     def extra_repr(self) -> str:
@@ -1151,7 +1144,7 @@ class PlackettLuceLoss(_RankingLossModule):
         """
         name, order = validation.only_one({"labels": labels, "rankings": rankings})
         call = self._call if name == "labels" else self._of_rankings
-        return _ranking_loss_of(scores, order, offsets, mask, weights, None, call, self.reduction, self.n_threads, 0)
+        return _ranking_loss_of(scores, order, offsets, mask, weights, None, call, self.reduction, self.n_threads)
 
 
 DRAWS_OF_LENGTH = 4  # orders of which the most batches, and 1 % more, decide how many each pass has

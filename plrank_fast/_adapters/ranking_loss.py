@@ -25,7 +25,7 @@ LOSSES: dict[str, Callable[..., Any]] = {
 def loss_call(loss: RankingLossName, options: dict[str, Any]) -> tuple[str, bool]:
     """Return a text that names a loss and its options, after a check by two documents, and if it draws numbers."""
     function = LOSSES[validation.choice(loss, "loss", RankingLossName)]
-    refused = {"offsets", "n_threads", "out", "rng", "first_query"}.intersection(options)
+    refused = {"offsets", "n_threads", "out", "rng"}.intersection(options)
     validation.require(not refused, f"{loss} takes no option {', '.join(sorted(refused))}", TypeError)
     given = {name: value for name, value in options.items() if name != "of_rankings"}
     random = given.get("ties") == "random"
@@ -72,7 +72,7 @@ def ranking_loss(
     layout = layout_of(scores.shape, offsets, mask)
     n_queries = layout.offsets.size - 1
     of_docs = _labels_of(labels, layout) if of_rankings else layout.documents(labels, "labels")
-    sampling = {"rng": seed(), "first_query": CHECKS["first_query"](first_query)} if random else {}
+    sampling = {"rng": validation.DrawnKey(seed(), CHECKS["first_query"](first_query))} if random else {}
     values, slopes = function(
         layout.documents(scores, "scores"), of_docs, offsets=layout.offsets, n_threads=n_threads, **sampling
     )

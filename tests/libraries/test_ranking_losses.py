@@ -23,6 +23,7 @@ from frameworks import (
     padded,
 )  # fmt: skip
 from plrank_fast import losses, reference, validation
+from plrank_fast.chunks import query_streams
 
 pytestmark = IGNORED_WARNINGS
 
@@ -92,11 +93,11 @@ def test_shapes_have_the_bits_of_the_ragged_batch(library, name):
 
 
 def test_ties_at_random(library):
-    """By the generator or key. Mutants: the seed not handed on; ``first_query`` dropped."""
-    options = {"ties": "random", library.source: 5, "first_query": 2, "reduction": "none"}
+    """By the generator or key. Mutants: the seed not handed on; the number of the first query dropped."""
+    options = {"ties": "random", library.source: query_streams(5, 2), "reduction": "none"}
     labels = np.zeros(N_DOCS)
     got = evaluate(library, "list_mle", labels=labels, upstream=np.ones(N_QUERIES), offsets=OFFSETS, **options)
-    values, slopes = on_host("list_mle", labels=labels, ties="random", rng=5, first_query=2)
+    values, slopes = on_host("list_mle", labels=labels, ties="random", rng=query_streams(5, 2))
     np.testing.assert_allclose(got[0], values, rtol=1e-5)
     np.testing.assert_allclose(got[1], slopes, rtol=1e-4, atol=1e-6)
     assert (
