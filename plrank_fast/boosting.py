@@ -78,7 +78,7 @@ class Workers:
         return values
 
     def _first_query(self, n_queries: int) -> int:
-        """Return the number of this process's first query among those of all processes, for its random numbers."""
+        """Return the number of this process's first query among the queries of all, for its random numbers."""
         return 0
 
     def __call__(self, *_: Any) -> Any:

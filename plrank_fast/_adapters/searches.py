@@ -30,7 +30,7 @@ def warn_of_one_query(n_docs: int, name: str = "qid") -> None:
     """Warn that ``fit`` takes many documents for one query."""
     if n_docs > LONGEST_WITHOUT_QID:
         validation.warn(
-            f"fit takes all {n_docs} documents for those of one query, as {name} was not given: "
+            f"fit takes all {n_docs} documents for one query, as {name} was not given: "
             f"{metadata_routing(name)}. Pass {name}=numpy.zeros(len(y)) if they are of one query"
         )
 

@@ -24,9 +24,9 @@ def add_evaluate(commands: Any) -> None:
     parser.add_argument("model", type=some_path, metavar="MODEL", help=f"the folder of a run, or the {MODEL} in it")
     parser.add_argument("file", nargs="+", type=some_path, metavar="FILE", help="LETOR files, plain or gzipped")
     add_reading(parser)
-    of_training = "the metric beside NDCG (default: that of the training)"
+    of_training = "the metric beside NDCG (default: as in the training)"
     parser.add_argument("--metric", choices=METRICS, help=of_training)
-    add_parameters(parser, TrainingConfig, ("gain", "cutoff", "empty"), "that of the training")
+    add_parameters(parser, TrainingConfig, ("gain", "cutoff", "empty"), "as in the training")
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
     parser.add_argument(
         "--scores", type=some_path, metavar="FILE", help="write one score per document to this file, in their order"

@@ -47,7 +47,7 @@ PRESET_TITLES = {
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """Settings of a training run, whose default layers are those of the PL-Rank papers.
+    """Settings of a training run, whose default layers are the PL-Rank papers'.
 
     `from_preset` takes from a preset what is not given; the constructor keeps the preset's name alone.
 
@@ -70,8 +70,9 @@ class TrainingConfig:
         Highest grade of the scale in "err"; the highest label of all data by default.
     samples : int, "dynamic" or "sigir22"
         Rankings per query and gradient. "dynamic", the schedule of the SIGIR 2022 paper, starts at 10, grows linearly
-        by 90 every 40 epochs and stops at 1000. "sigir22", that of its code, grows by steps instead of epochs, and the
-        first step of each epoch takes 200 times the square root of the epoch's number from 0, rounded up, at least 1.
+        by 90 every 40 epochs and stops at 1000. "sigir22", the schedule of its code, grows by steps instead of epochs,
+        and the first step of each epoch takes 200 times the square root of the epoch's number from 0, rounded up, at
+        least 1.
     objective : {"query", "dataset", "dcg", "disparity"}
         Objective where the metric is "ndcg". "query" is NDCG, the mean over queries of DCG over the query's ideal DCG.
         "dataset" is the NDCG of the PL-Rank papers: mean DCG over the mean ideal DCG of the data set, so that queries

@@ -95,7 +95,7 @@ def gradient(
     labels: npt.NDArray[np.float64] | None = None,
     gain: Gain = "exponential",
 ) -> npt.NDArray[np.float64]:
-    """Compute the gradient of the expected metric, or minus that of a loss, summed over the queries.
+    """Compute the gradient of the expected metric, or the negative gradient of a loss, summed over the queries.
 
     ``method`` is a name that `resolve_method` returns. Losses take ``labels`` and their ``gain`` in place of a metric.
     Methods without sampling use neither ``n_samples`` nor ``rng``; ``list_mle`` breaks ties at random by ``rng``.

@@ -92,7 +92,7 @@ def results_table(results: Mapping[str, Any], config: TrainingConfig) -> str:
         empty_queries(config.empty, empty),
         "",
         textwrap.fill(settings_line(config), 100, subsequent_indent="  "),
-        f"the best epoch is that of the {best} {config.quality_name} on the validation data",
+        f"the best epoch has the {best} {config.quality_name} on the validation data",
         *(["", "the best epoch is the last: train longer"] if results["still_improving"] else []),
         *([] if results["epochs"] else ["", f"{UNTRAINED}: train longer"]),
     ]

@@ -67,7 +67,7 @@ def train(
     n_threads: int | None = None,
     **settings: Unpack[Settings],
 ) -> RankingModel:
-    """Train a scoring network on expected NDCG@10 or another metric, and return that of the best epoch.
+    """Train a scoring network on expected NDCG@10 or another metric, and return the best epoch's.
 
     Ctrl-C ends the training after the present batch and returns the best model so far.
 

@@ -1,6 +1,6 @@
 """The training loop, which alternates between the gradient of a batch and a step of the network.
 
-The state of a run is that of its last epoch end: a run that is stopped within an epoch begins this epoch anew. All
+The state of a run is its state at the last epoch end: a run that is stopped within an epoch begins this epoch anew. All
 random numbers are keyed by (seed, epoch, batch), so it then comes to the result of an uninterrupted one, on any number
 of threads, and up to rounding on any number of processes.
 """
@@ -105,7 +105,7 @@ class TrainingRun:
         """Continue from the checkpoint in a folder, up to new limits or, without any, those of the earlier run.
 
         The number of ranks may differ from the earlier run's. ``cache`` is a folder for parsed LETOR files; the other
-        arguments are those of the constructor. Data that have changed since are refused.
+        arguments are the constructor's. Data that have changed since are refused.
         """
         path = Path(folder) / CHECKPOINT
         config, source, earlier, fingerprints, progress, state = Checkpoint.read(Path(folder))
@@ -168,7 +168,7 @@ class TrainingRun:
             return REASONS[self.ranks.highest(REASONS.index(reason))]
 
         if not self.progress.history:
-            self._end_epoch()  # that of the untrained network
+            self._end_epoch()  # of the untrained network
         self.save()  # reports a folder that cannot be written before any work
         reason = finished()
         while not reason:

@@ -68,8 +68,8 @@ cdef struct Conditional:
     # the state of one query; arrays over items or ranks are padded to whole vectors
     bint wide                    # weights exceed the range of a double: each rank has its own unit, in ``remaining``
     Remaining remaining
-    intp_t *rank                 # that of each item where it is wide; the cutoff of those that are not placed
-    double *weights              # those of the estimate, changed while a ranking is processed
+    intp_t *rank                 # of each item where it is wide; the cutoff for items that are not placed
+    double *weights              # of the estimate, changed while a ranking is processed
     conditional_sums *of_ranges  # sums over the unplaced items of each range
     conditional_ranking ranking
     conditional_series series

@@ -129,10 +129,10 @@ cdef void find_rank_probabilities(
 
 cdef struct ExactCall:
     Queries queries
-    exact_query query            # what all queries share; the outputs are those of the first one
+    exact_query query            # what all queries share; the outputs are the first one's
     double *value                # one for each query, or NULL
     double *missed               # tolerance that each query reached if it is above rtol, else 0
-    const Scale *scale           # or NULL: the outputs are those of the query
+    const Scale *scale           # or NULL: the outputs are the query's own
 
 
 cdef size_t bytes_of_call(const ExactCall *call, intp_t n_items, int n_threads) noexcept nogil:
@@ -237,7 +237,7 @@ def scaled_expectations(
     """Return the values times the queries' ``factors``, a float or an array, and write the gradient of their sum.
 
     With ``over_ideal`` the factors are divided by the ideal DCG, and 0 where that is 0. ``gradient`` is an array
-    (n_docs,) of float64 or float32. The other arguments are those of ``expectations``.
+    (n_docs,) of float64 or float32. `expectations` has the other arguments.
     """
     cdef ExactCall call
     cdef Scale scale
@@ -379,7 +379,7 @@ def solve_unchecked(
 
 
 def rank_probabilities(scores, cutoff, offsets, n_threads, out):
-    """Return the probabilities (n_docs, cutoff). The arguments are those of the public function."""
+    """Return the probabilities (n_docs, cutoff). It takes the arguments of the public function."""
     cdef ExactCall call
     cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads)
     cdef intp_t columns = checked_count(cutoff, "cutoff", 0)

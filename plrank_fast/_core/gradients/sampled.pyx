@@ -292,7 +292,7 @@ cdef void estimate_query(const Estimator *estimator, Estimate *estimate, char *w
 cdef struct Call:
     Queries queries
     Estimator estimator
-    Draw draw                    # that of the first query
+    Draw draw                    # of the first query
     const int32_t *given         # (n_queries, n_samples, length) rankings, or NULL
     intp_t length
     Noise noise

@@ -25,7 +25,7 @@ from plrank_fast._core.runtime.threads cimport (
     resolve_threads,
 )
 
-cdef double OVERHEAD_ITEMS = 25.0  # the cost of a query besides that of its items, in items
+cdef double OVERHEAD_ITEMS = 25.0  # the fixed cost of a query, in items
 cdef double LONG_ROUNDS = 0.04     # share of a round from which on a query is divided, whether that pays or not
 
 

@@ -447,7 +447,7 @@ cdef struct ThreadSampler:
 cdef struct Round:
     const Draw *draw
     const Weights *weights
-    Sampler *prepared            # that of the calling thread; others have the same method
+    Sampler *prepared            # of the calling thread; others have the same method
     intp_t first_block, last_block, blocks_per_task
     int32_t *rankings            # OUT, rows from the first block on
 
@@ -576,7 +576,7 @@ cdef int draw_long(
 
 cdef struct Call:
     Queries queries
-    Draw draw                    # that of the first query
+    Draw draw                    # of the first query
     int32_t *rankings            # (n_queries, n_samples, cutoff)
 
 

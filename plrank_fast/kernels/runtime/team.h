@@ -98,7 +98,7 @@ static inline void plr_share_passes(shared_passes *passes, int seats)
 typedef struct {
     uintptr_t borrowed;    /* `GOMP_parallel` of another library's runtime on whose team it runs loops, or 0 */
     uintptr_t lender;      /* the last one of these */
-    int own, of_lender;    /* the size of its latest team in our own runtime and in that of the lender */
+    int own, of_lender;    /* the size of its latest team in our own runtime and in the lender's */
     double ended;          /* when its last team ended */
     double saved;          /* time by which its teams were faster than one thread, in all */
 } calling_thread;

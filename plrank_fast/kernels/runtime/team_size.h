@@ -52,7 +52,7 @@ static inline double *plr_factor_of(team_sizes *sizes, uintptr_t kind, double ns
 /* A loop as it is expected, and where what is learnt of it belongs. */
 typedef struct {
     double ns;             /* estimated on one thread */
-    double work, longest;  /* the same and that of the longest pass, by what was learnt */
+    double work, longest;  /* the same and the longest pass's time, by what was learnt */
     double waking;
     double *factor, *waking_learnt;
 } expected_loop;

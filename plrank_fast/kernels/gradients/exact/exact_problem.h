@@ -40,11 +40,11 @@ typedef struct {
     relevance_sums all_relevance; /* sums of the relevance, if it is given */
     double common;                /* relevance that is subtracted from all items, which changes no gradient */
     intptr_t K;                   /* ranks up to the last whose weight differs from those after it */
-    double *theta, *delta;        /* rank weights minus that of the rank after the last, and their differences; */
+    double *theta, *delta;        /* rank weights minus the weight of the rank after the last, and their differences; */
     double *most_theta, *most_delta; /* bounds of these for average precision (average_precision.h), */
     double *moves;                /* and of weights of pairs for it and where readers stop (integrand_bound.h) */
     double relevant_left;         /* relevant items that have left before the panel */
-    tolerances tolerance;         /* those of this attempt */
+    tolerances tolerance;         /* of this attempt */
     double value;                 /* integral so far, */
     double error[INTEGRALS];      /* and bounds of the errors of the quadrature */
     int plans;                    /* number of plans in this attempt */
@@ -357,7 +357,7 @@ static tolerances tolerances_of_plan(const exact_problem *problem, int last)
     return plan;
 }
 
-/* Add the errors of a plan to those of the attempt. */
+/* Add the errors of a plan to the attempt's errors. */
 static void add_errors(exact_problem *problem, const double error[INTEGRALS])
 {
     for (int i = 0; i < INTEGRALS; i++)
