@@ -53,7 +53,7 @@ TESTS = {
     "_core/random/stream": "introselect random_streams",
     "_core/ranking/weights": "samplers_exact sampling threshold_sampler simd_levels pl_rank magnitudes",
     "_core/ranking/rankings": "faults pl_rank",
-    "_core/ranking/metrics": "metrics distribution losses pl_rank plain_arguments",
+    "_core/ranking/metrics": "metrics selection ranking_rewards distribution losses pl_rank plain_arguments",
     "_core/runtime/simd": "vector_math",
     "_core/runtime/threads": f"{_OF_DRIVER} teams processes",
     "_core/runtime/teams": f"{_OF_DRIVER} teams long_queries processes",
