@@ -906,7 +906,7 @@ def test_coverage_of_an_arena(capsys):
     """40 arenas of 6,000 battles, whose 60 judges have tastes of their own: intervals of 20 models that hold the truth.
 
     The mean of 40 shares has a standard deviation of about .012, and bounds are 3 of these away: other seeds would fail
-    with a probability below 1 %. Mutants: clusters of one ranking each; features of comparisons not used; half wins at the
+    with a probability below 1 %. Mutants: clusters of one ranking each; features of comparisons not used; halves at the
     scale of Davidson's model.
     """
     example = runpy.run_path(str(Path(__file__).parents[2] / "examples" / "leaderboard.py"))
