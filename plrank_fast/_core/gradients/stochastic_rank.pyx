@@ -89,7 +89,6 @@ cdef struct Part:
 cdef struct NoisyQuery:
     # the state of a query, with the sums over its samples; arrays are padded to whole vectors
     int noise
-    double *locations           # location of each item, for the kernels
     double *relevance           # minus the lowest, so that equal relevance gives exact zeros
     double *drops               # (n_ranks,)
     double *drop_changes
@@ -142,7 +141,6 @@ cdef void lay_out(Layout *layout, intp_t n_items, intp_t cutoff) noexcept nogil:
     cdef size_t items = padded(n_items) * sizeof(double), ranks = padded(cutoff + 1) * sizeof(double)
     cdef size_t item_numbers = n_items * sizeof(int32_t)
     cdef intp_t part
-    query.locations = <double *>take(layout, items)
     query.relevance = <double *>take(layout, items)
     # an interval has more items than nodes, except the last one of items that are the nodes
     query.node_memory = <double *>take(layout, 2 * items + 2 * MOST_NODES * sizeof(double))
@@ -190,7 +188,7 @@ cdef void interpolate_items(
         interval.locations[m] = location_of(query, interval.scores[m])
 
 
-cdef void compute_items(NoisyQuery *query, const int32_t *items, intp_t n) noexcept nogil:
+cdef void compute_items(NoisyQuery *query, const double *levels, const int32_t *items, intp_t n) noexcept nogil:
     """Add intervals whose nodes are the items, MOST_NODES to an interval."""
     cdef Interval *interval
     cdef intp_t i, size
@@ -199,7 +197,7 @@ cdef void compute_items(NoisyQuery *query, const int32_t *items, intp_t n) noexc
         interval = add_interval(query, items, size, padded(size))
         interval.exact = True
         for i in range(interval.n_nodes):
-            interval.locations[i] = query.locations[items[min(i, size - 1)]]
+            interval.locations[i] = location_of(query, levels[items[min(i, size - 1)]])
         items += size
         n -= size
 
@@ -224,7 +222,7 @@ cdef void divide_items(NoisyQuery *query, const double *levels, const int32_t *o
                 query.others[n_others] = order[i]
                 n_others += 1
         first = last
-    compute_items(query, query.others, n_others)
+    compute_items(query, levels, query.others, n_others)
 
 
 cdef void clear(void *sums, intp_t start, intp_t stop) noexcept nogil:
@@ -243,8 +241,6 @@ cdef void begin(Estimate *estimate) noexcept nogil:
         lowest = min(lowest, estimate.relevance[d])
     for d in range(n_items):
         query.relevance[d] = estimate.relevance[d] - lowest
-        query.locations[d] = location_of(query, levels[d])
-    memset(query.locations + n_items, 0, (padded(n_items) - n_items) * sizeof(double))
     divide_items(query, levels, estimate.noisy.order, n_items)
     share_ranges(clear, query.sum_memory, query.n_sums, estimate.n_threads)
     memset(query.drops, 0, padded(cutoff + 1) * sizeof(double))
