@@ -39,7 +39,7 @@ else:
 __all__ = [
     "ApproxNDCGLoss", "ExpectedMetricLoss", "LambdaLoss", "LambdaRankLoss", "ListMLELoss", "PairwiseLogisticLoss",
     "PlackettLuce", "PlackettLuceLoss", "PointwiseLoss", "QueryBatchSampler", "SoftRankLoss", "SoftmaxCrossEntropyLoss",
-    "expected_metric_loss", "ranking_loss",
+    "WeightedSampler", "expected_metric_loss", "ranking_loss", "sample_without_replacement",
 ]  # fmt: skip
 
 
@@ -948,6 +948,8 @@ class LambdaRankLoss(_RankingLossModule):
         Steepness of the logistic function, positive.
     truncation : {"metric", "pairs"}
         The discount of a rank past the cutoff, for a pair whose other document is among the first K: 0, or its own.
+    gain : str
+        Gain of a label: "exponential", 2^label - 1, or "linear", the label itself.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     n_threads : int, optional
@@ -967,10 +969,11 @@ class LambdaRankLoss(_RankingLossModule):
         *,
         slope: float = 1.0,
         truncation: validation.Truncation = "metric",
+        gain: validation.Gain = "exponential",
         reduction: validation.Reduction = "mean",
         n_threads: int | None = None,
     ) -> None:
-        super().__init__(reduction, n_threads, cutoff=cutoff, slope=slope, truncation=truncation)
+        super().__init__(reduction, n_threads, cutoff=cutoff, slope=slope, truncation=truncation, gain=gain)
 
 
 class LambdaLoss(_RankingLossModule):
@@ -984,6 +987,8 @@ class LambdaLoss(_RankingLossModule):
         Steepness of the logistic function, positive.
     mu : float
         Weight of the second term, positive; 10 in the paper.
+    gain : str
+        Gain of a label: "exponential", 2^label - 1, or "linear", the label itself.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     n_threads : int, optional
@@ -1003,10 +1008,11 @@ class LambdaLoss(_RankingLossModule):
         *,
         slope: float = 1.0,
         mu: float = 10.0,
+        gain: validation.Gain = "exponential",
         reduction: validation.Reduction = "mean",
         n_threads: int | None = None,
     ) -> None:
-        super().__init__(reduction, n_threads, cutoff=cutoff, slope=slope, mu=mu)
+        super().__init__(reduction, n_threads, cutoff=cutoff, slope=slope, mu=mu, gain=gain)
 
 
 class ApproxNDCGLoss(_RankingLossModule):
@@ -1016,6 +1022,8 @@ class ApproxNDCGLoss(_RankingLossModule):
     ----------
     temperature : float
         Positive. As it approaches 0, the smooth ranks approach the true ranks and the gradient vanishes.
+    gain : str
+        Gain of a label: "exponential", 2^label - 1, or "linear", the label itself.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     n_threads : int, optional
@@ -1030,9 +1038,14 @@ class ApproxNDCGLoss(_RankingLossModule):
     loss = "approx_ndcg"
 
     def __init__(
-        self, temperature: float = 0.1, *, reduction: validation.Reduction = "mean", n_threads: int | None = None
+        self,
+        temperature: float = 0.1,
+        *,
+        gain: validation.Gain = "exponential",
+        reduction: validation.Reduction = "mean",
+        n_threads: int | None = None,
     ) -> None:
-        super().__init__(reduction, n_threads, temperature=temperature)
+        super().__init__(reduction, n_threads, temperature=temperature, gain=gain)
 
 
 class SoftRankLoss(_RankingLossModule):
@@ -1044,6 +1057,8 @@ class SoftRankLoss(_RankingLossModule):
         Ranks that count, K. None: all ranks of the longest query.
     sigma : float
         Scale of the noise, positive.
+    gain : str
+        Gain of a label: "exponential", 2^label - 1, or "linear", the label itself.
     reduction : {"mean", "sum", "none"}
         The mean over the queries, weighted if there are weights; their sum; or one value for each query.
     n_threads : int, optional
@@ -1062,10 +1077,11 @@ class SoftRankLoss(_RankingLossModule):
         cutoff: int | None = 10,
         *,
         sigma: float = 1.0,
+        gain: validation.Gain = "exponential",
         reduction: validation.Reduction = "mean",
         n_threads: int | None = None,
     ) -> None:
-        super().__init__(reduction, n_threads, cutoff=cutoff, sigma=sigma)
+        super().__init__(reduction, n_threads, cutoff=cutoff, sigma=sigma, gain=gain)
 
 
 class PlackettLuceLoss(_RankingLossModule):
@@ -1262,6 +1278,124 @@ class QueryBatchSampler(torch.utils.data.Sampler[list[int]]):  # type: ignore[mi
             parts = [(batch[:half], batch[half:]) for batch, half in zip(batches, halves, strict=True)]
             batches = [part for pair in parts for part in pair if part]
         return batches
+
+
+# --- draws without replacement
+
+
+@validation.hinted
+def sample_without_replacement(
+    weights: Any = None, n: int | None = None, *, logits: Any = None, generator: Any = None
+) -> torch.Tensor:
+    """Draw distinct items, each next one in proportion to its weight among those that are left.
+
+    Parameters
+    ----------
+    weights : Tensor or array_like, shape (n_items,) or (n_rows, n_items)
+        Not negative; they need not add up to 1. Each row has at least n positive ones. Up to 2**31 - 1 items, where
+        ``torch.multinomial`` takes 2**24.
+    n : int
+        Number of items to draw from each row.
+    logits : Tensor or array_like, shape (n_items,) or (n_rows, n_items), optional
+        In place of weights, their logarithms; -inf for a weight of 0.
+    generator : torch.Generator or int, optional
+        Source of the random numbers of sampled methods; by default PyTorch's default generator, which
+        ``torch.manual_seed`` sets.
+
+    Returns
+    -------
+    Tensor of int64, shape (n,) or (n_rows, n)
+        Items in the order in which they were drawn.
+
+    Notes
+    -----
+    The distribution is that of ``torch.multinomial`` without replacement, the Plackett-Luce distribution over the first
+    n ranks. Draws from one row take O(n_items).
+
+    Examples
+    --------
+    >>> import torch
+    >>> from plrank_fast.torch import sample_without_replacement
+    >>> sample_without_replacement(torch.tensor([0.0, 3.0, 0.0, 1.0]), 2, generator=1).sort().values
+    tensor([1, 3])
+    """
+    name, given = validation.only_one({"weights": weights, "logits": logits})
+    items = _items_of(given, name)
+    scores = _log_weights(items, name, n)
+    return _draw_items(scores, n, generator).to(items.device).reshape(*items.shape[:-1], n)
+
+
+def _items_of(given: Any, name: str) -> Any:
+    return _dense(given, name).detach() if isinstance(given, torch.Tensor) else _constant(given, name)
+
+
+def _log_weights(items: Any, name: str, n: Any) -> Any:
+    """Return the rows of log-weights in NumPy, of which each has n or more above -inf."""
+    expected = f"{name} must have shape (n_items,) or (n_rows, n_items), got {tuple(items.shape)}"
+    validation.require(items.ndim in (1, 2), expected)
+    array = on_host(items)[0]
+    lowest, highest = (array.min(), array.max()) if array.size else (1.0, 1.0)
+    of_weights = name == "weights"
+    if not (highest < np.inf and (lowest >= 0.0 or not of_weights)):
+        flat = validation.real_array(array.reshape(-1), name, minus_infinity=not of_weights)
+        validation.within(flat, name, 0.0 if of_weights else -np.inf, np.inf)
+    rows = array.reshape(-1, array.shape[-1])
+    number, fewest = validation.count(n, "n", 0), array.shape[-1]
+    if lowest == (0.0 if of_weights else -np.inf):
+        fewest = int(np.count_nonzero(rows > lowest, axis=1).min(initial=fewest))
+    validation.require(
+        number <= fewest, f"n must be at most the number of positive weights of each row, {fewest}, got {number}"
+    )
+    with np.errstate(divide="ignore"):
+        return np.log(rows, dtype=np.float64) if of_weights else rows
+
+
+def _draw_items(rows: Any, n: Any, generator: Any) -> Any:
+    """Return (n_rows, n) items drawn by log-weights that have been checked."""
+    if len(rows) * n == 0:
+        return torch.zeros((len(rows), n), dtype=torch.int64)
+    source, first_row = validation.numbered_source(generator)
+    rng = validation.DrawnKey(seed_of(_seed(source).tolist(), 64), first_row)
+    return torch.from_numpy(sample_rows(rows, 1, n, rng)[:, 0]).long()
+
+
+class WeightedSampler(torch.utils.data.Sampler[int]):  # type: ignore[misc]
+    """Sampler of distinct items for ``torch.utils.data.DataLoader``, in proportion to weights, without replacement.
+
+    Parameters
+    ----------
+    weights : Tensor or array_like, shape (n_items,)
+        Not negative; at least ``num_samples`` are positive.
+    num_samples : int
+        Items of each pass.
+    generator : torch.Generator, optional
+        Source of the random numbers; by default PyTorch's default generator. Each pass draws anew.
+
+    Notes
+    -----
+    See `sample_without_replacement`. ``torch.utils.data.WeightedRandomSampler`` takes up to 2**24 items.
+
+    Examples
+    --------
+    >>> from plrank_fast.torch import WeightedSampler
+    >>> sorted(WeightedSampler([0.5, 0.0, 2.0, 1.0], 3))
+    [0, 2, 3]
+    """
+
+    def __init__(self, weights: Any, num_samples: int, *, generator: Any = None) -> None:
+        items = _items_of(weights, "weights")
+        validation.require(items.ndim == 1, f"weights must have shape (n_items,), got {tuple(items.shape)}")
+        self.num_samples: int = validation.count(num_samples, "num_samples", 0)
+        self.generator: torch.Generator | None = generator
+        self._log_weights = _log_weights(items, "weights", self.num_samples)
+
+    def __len__(self) -> int:
+        """Return the number of items of each pass."""
+        return self.num_samples
+
+    def __iter__(self) -> Iterator[int]:
+        """Yield the items of a pass, in the order in which they are drawn."""
+        yield from _draw_items(self._log_weights, self.num_samples, self.generator)[0].tolist()
 
 
 # --- the distribution

@@ -28,6 +28,8 @@ def loss_call(loss: RankingLossName, options: dict[str, Any]) -> tuple[str, bool
     refused = {"offsets", "n_threads", "out", "rng"}.intersection(options)
     validation.require(not refused, f"{loss} takes no option {', '.join(sorted(refused))}", TypeError)
     given = {name: value for name, value in options.items() if name != "of_rankings"}
+    if "gain" in given:
+        validation.choice(given["gain"], "gain", validation.Gain)  # a function is no option of an operator
     random = given.get("ties") == "random"
     function([1.0, 0.0], [1.0, 0.0], **given, **{"rng": 0} if random else {})
     plain = {name: value if isinstance(value, (str, type(None))) else _number(value) for name, value in given.items()}

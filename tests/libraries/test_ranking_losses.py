@@ -33,10 +33,10 @@ OPTIONS = {
     "list_mle": {"cutoff": 3},
     "plackett_luce": {"cutoff": 2},
     "pairwise_logistic": {"slope": 2.0},
-    "lambda_rank": {"cutoff": 3, "slope": 0.5, "truncation": "pairs"},
-    "lambda_loss": {"cutoff": 3, "mu": 5.0},
-    "approx_ndcg": {"temperature": 0.3},
-    "soft_rank": {"cutoff": 2, "sigma": 0.7},
+    "lambda_rank": {"cutoff": 3, "slope": 0.5, "truncation": "pairs", "gain": "linear"},
+    "lambda_loss": {"cutoff": 3, "mu": 5.0, "gain": "linear"},
+    "approx_ndcg": {"temperature": 0.3, "gain": "linear"},
+    "soft_rank": {"cutoff": 2, "sigma": 0.7, "gain": "linear"},
 }
 
 
@@ -159,6 +159,7 @@ def test_rows_by_vmap(library):
         (TypeError, "unexpected keyword argument 'sigma'", "list_mle", {"sigma": 1.0}),
         (TypeError, "list_mle takes no option rng", "list_mle", {"rng": 1}),
         (ValueError, "slope must be positive", "lambda_rank", {"slope": 0.0}),
+        (TypeError, "gain must be one of 'exponential', 'linear', got", "lambda_rank", {"gain": np.exp2}),
         (ValueError, "reduction must be one of", "lambda_rank", {"reduction": "max"}),
         (ValueError, "n_threads must be None", "lambda_rank", {"n_threads": 0}),
     ],
@@ -202,6 +203,9 @@ def test_modules(name):
     module = getattr(adapter, MODULES[name])
     given = inspect.signature(module).parameters
     function = inspect.signature(losses.list_mle if name == "plackett_luce" else getattr(losses, name)).parameters
+    assert {*given} - {"reduction", "n_threads"} == {*function} & {*OPTIONS.get(name, {}), "ties", "slope"} - (
+        {"ties"} if name == "plackett_luce" else set()
+    )
     for option in {*given} - {"reduction", "n_threads"}:
         assert given[option].default == function[option].default
     loss = module(**OPTIONS.get(name, {}), reduction="none")
