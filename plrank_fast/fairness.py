@@ -26,8 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import probabilities, validation
-from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast import _estimates, probabilities, validation
 from plrank_fast._core.gradients.exposure import EXPOSURE as _EXPOSURE
 from plrank_fast._methods import registry
 from plrank_fast.validation import FloatArray, IntArray, RandomState
@@ -163,8 +162,9 @@ def disparity_gradient(
         of_exposure, of_gradient = (
             validation.DrawnKey(seed, key.first_query) for seed in validation.seed_sequence(key).spawn(2)
         )
-        exposure = _sampled.estimate(
-            _EXPOSURE, scores_, None, shared, offsets_, n_samples, None, of_exposure, "auto", n_threads, None,
+        exposure = _estimates.sampled(
+            _EXPOSURE, scores_, validation.ABSENT, shared, offsets_, n_samples, None, of_exposure, "auto", n_threads,
+            None,
         )  # fmt: skip
         batch |= {"n_samples": n_samples, "rng": of_gradient}
     values, reward = (_squared if kind == "squared" else _absolute)(exposure, merit_, offsets_)

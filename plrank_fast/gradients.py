@@ -6,8 +6,7 @@ from typing import Literal, TypeAlias, overload
 
 from numpy.typing import ArrayLike
 
-from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast import _estimates
 from plrank_fast._core.gradients.conditional import CONDITIONAL as _CONDITIONAL
 from plrank_fast._core.gradients.pl_rank import PL_RANK_2 as _PL_RANK_2
 from plrank_fast._core.gradients.pl_rank_groups import PL_RANK_3 as _PL_RANK_3
@@ -111,9 +110,9 @@ def pl_rank_3(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    return _sampled.estimate(
+    return _estimates.sampled(
         _PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        hessian,
+        hessian=hessian,
     )  # fmt: skip
 
 
@@ -181,7 +180,7 @@ def pl_rank_2(
     >>> plr.pl_rank_2([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]])
     array([-0.25,  0.25])
     """
-    return _sampled.estimate(
+    return _estimates.sampled(
         _PL_RANK_2, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
     )  # fmt: skip
 
@@ -259,7 +258,7 @@ def pl_rank_1(
     >>> plr.pl_rank_1([0.0, 0.0], [0, 1], [1.0], rankings=[[0], [1]], baseline=True)
     array([-0.5,  0.5])
     """
-    return _sampled.estimate(
+    return _estimates.sampled(
         _PLACEMENT, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         baseline=baseline,
     )  # fmt: skip
@@ -359,9 +358,9 @@ def pl_rank_cmc(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    return _sampled.estimate(
+    return _estimates.sampled(
         _CONDITIONAL, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        hessian,
+        hessian=hessian,
     )  # fmt: skip
 
 
@@ -493,7 +492,7 @@ def pl_rank_exact(
     >>> plr.pl_rank_exact([0.0, 0.0], [1.0, 0.0], [1.0], noise="normal").round(6)  # 1 / sqrt(4 pi)
     array([ 0.282095, -0.282095])
     """
-    return _exact.expectations(
-        scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, False, True, hessian,
-        stop=stop_probability,
+    return _estimates.exact(
+        scores, relevance, rank_weights, offsets, rtol, n_threads, out, noise=noise, sigma=sigma, gradient=True,
+        hessian=hessian, stop=stop_probability,
     )  # fmt: skip

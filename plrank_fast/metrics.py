@@ -30,8 +30,6 @@ from plrank_fast._core.ranking import metrics as _metrics
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
 
-A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
-
 
 def dcg(
     scores: ArrayLike,
@@ -217,7 +215,9 @@ def ideal_dcg(
     """
     weights = validation.ABSENT if rank_weights is None else rank_weights
     gains = validation.real_array(relevance, "relevance", n_threads=n_threads)
-    batch = validation.batch(np.zeros_like(gains), gains, weights, offsets, n_threads, lowest=0.0, why=A_SHARE)
+    batch = validation.batch(
+        np.zeros_like(gains), gains, weights, offsets, n_threads, lowest=0.0, why=validation.A_SHARE
+    )
     return _metrics.ideal_dcg(batch, validation.ranks(cutoff))
 
 
@@ -600,7 +600,7 @@ def dcg_or_share(
     weights = validation.ABSENT if rank_weights is None else rank_weights
     lowest = 0.0 if over_ideal else -np.inf
     batch = validation.batch(
-        scores, relevance, weights, offsets, n_threads, lowest=lowest, why=A_SHARE, unretrieved=True
+        scores, relevance, weights, offsets, n_threads, lowest=lowest, why=validation.A_SHARE, unretrieved=True
     )
     average = validation.choice(ties, "ties", validation.RankTies) == "average"
     return _metrics.dcg(batch, validation.ranks(cutoff), average, over_ideal, empty)

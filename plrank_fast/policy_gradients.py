@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
-from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast import _estimates, validation
 from plrank_fast._core.gradients.policy_gradient import LOG_PROB as _LOG_PROB
 from plrank_fast._core.gradients.policy_gradient import POLICY_GRADIENT as _POLICY_GRADIENT
 from plrank_fast._core.gradients.sampled import log_prob_gradient
@@ -120,7 +119,7 @@ def policy_gradient(
     if rewards is None and reward is None:
         validation.given(relevance, "relevance", ", or rewards or reward")
         validation.given(rank_weights, "rank_weights", ", or rewards or reward")
-        return _sampled.estimate(
+        return _estimates.sampled(
             _POLICY_GRADIENT, scores, relevance, rank_weights, offsets, n_samples,
             rankings, rng, sampler, n_threads, out, baseline=baseline,
         )  # fmt: skip

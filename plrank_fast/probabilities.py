@@ -7,9 +7,8 @@ from typing import Literal, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
+from plrank_fast import _estimates, validation
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.gradients import sampled as _sampled
 from plrank_fast._core.gradients.exposure import EXPOSURE as _EXPOSURE
 from plrank_fast._core.gradients.pl_rank import METRIC as _METRIC
 from plrank_fast.validation import FloatArray, RandomState
@@ -93,8 +92,8 @@ def expected_metric(
     array([1.5])
     """
     if type(method) is str and method == "exact" and rankings is None:
-        return _exact.expectations(
-            scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, True, False,
+        return _estimates.exact(
+            scores, relevance, rank_weights, offsets, rtol, n_threads, out, noise=noise, sigma=sigma, value=True,
             stop=stop_probability,
         )  # fmt: skip
     validation.choice(method, "method", validation.ExpectationMethod)
@@ -105,9 +104,9 @@ def expected_metric(
     sigma = validation.factor(sigma, "sigma")
     only = noise == "gumbel" and sigma == 1.0
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
-    return _sampled.estimate(
+    return _estimates.sampled(
         _METRIC, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
-        out,
+        out, one_per_query=True,
     )  # fmt: skip
 
 
@@ -190,7 +189,14 @@ def expected_ap(
     >>> values.round(6), gradient.round(6)
     (array([0.75]), array([ 0.125, -0.125]))
     """
-    return _exact.average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient, n_threads)
+    with_gradient, of_no_query = validation.flag(gradient, "gradient"), validation.real(empty, "empty", or_nan=True)
+    batch = validation.batch(scores, relevance, validation.ABSENT, offsets, n_threads)
+    if with_gradient:
+        validation.warn_if_nothing_to_learn(batch)
+    tolerance, n_ranks = validation.relative_tolerance(rtol), validation.ranks_that_count(cutoff, batch.longest)
+    values, slopes, missed = _exact.average_precision(batch, n_ranks, tolerance, of_no_query, with_gradient)
+    validation.tolerance_held(missed, tolerance)
+    return (values, slopes) if with_gradient else values
 
 
 def rank_probabilities(
@@ -243,7 +249,12 @@ def rank_probabilities(
     array([[0.5, 0.5],
            [0.5, 0.5]])
     """
-    return _exact.rank_probabilities(scores, cutoff, offsets, n_threads, out)
+    batch = validation.batch(scores, validation.ABSENT, validation.ABSENT, offsets, n_threads)
+    shape = batch.n_items, validation.count(cutoff, "cutoff", 0)
+    validation.output(out, validation.addressable(shape, 8, "cutoff"))
+    probabilities, missed = _exact.rank_probabilities(batch, shape[1])
+    validation.tolerance_held(missed, 0.0)
+    return validation.deliver(probabilities, out)
 
 
 def exposure(
@@ -304,11 +315,11 @@ def exposure(
     """
     if rankings is not None:
         validation.relative_tolerance(rtol)
-        return _sampled.estimate(
-            _EXPOSURE, scores, None, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out
+        return _estimates.sampled(
+            _EXPOSURE, scores, validation.ABSENT, rank_weights, offsets, 1, rankings, None, "auto", n_threads, out
         )
-    return _exact.expectations(
-        scores, None, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, out, False, True, exposure=True
+    return _estimates.exact(
+        scores, validation.ABSENT, rank_weights, offsets, rtol, n_threads, out, gradient=True, exposure=True
     )
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
-from plrank_fast._core.gradients import exact as _exact
+from plrank_fast import _estimates, validation
 from plrank_fast.validation import FloatArray
 
 
@@ -74,8 +73,7 @@ def pl_rank_exact_hvp(
     np.maximum.at(largest, query, np.abs(direction))
     size = largest[query]
     unit = np.divide(direction, size, out=np.zeros(size.size), where=size > 0.0)
-    _, product = _exact.expectations(
-        scores_, relevance, rank_weights, offsets_, rtol, "gumbel", 1.0, n_threads, None, False, True, True,
-        direction=unit,
-    )  # fmt: skip
+    _, product = _estimates.exact(
+        scores_, relevance, rank_weights, offsets_, rtol, n_threads, None, gradient=True, hessian=True, direction=unit
+    )
     return size * product

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
-from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast import _estimates, validation
 from plrank_fast._core.gradients.stochastic_rank import STOCHASTIC_RANK as _STOCHASTIC_RANK
 from plrank_fast.validation import FloatArray, RandomState
 
@@ -84,7 +83,7 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    return _sampled.estimate(
+    return _estimates.sampled(
         _STOCHASTIC_RANK, scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
         noise=noise, sigma=sigma,
     )  # fmt: skip

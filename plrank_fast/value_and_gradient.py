@@ -6,9 +6,7 @@ from typing import Any
 
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
-from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.gradients import sampled as _sampled
+from plrank_fast import _estimates, validation
 from plrank_fast._core.gradients.conditional import CONDITIONAL
 from plrank_fast._core.gradients.pl_rank import PL_RANK_2
 from plrank_fast._core.gradients.pl_rank_groups import PL_RANK_3
@@ -100,8 +98,8 @@ def value_and_gradient(
             n_samples = validation.count(n_samples, "n_samples", 1)
         rng = validation.check_random_state(rng)
     if method == EXACT:
-        return _exact.expectations(
-            scores, relevance, rank_weights, offsets, rtol, "gumbel", 1.0, n_threads, None, True, True,
+        return _estimates.exact(
+            scores, relevance, rank_weights, offsets, rtol, n_threads, None, value=True, gradient=True,
             stop=stop_probability,
         )  # fmt: skip
     n_threads, n_samples = validation.threads(n_threads), n_samples or ESTIMATORS[method].n_samples
@@ -118,8 +116,8 @@ def of_rankings(
     method: str, scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, offsets: ArrayLike | None,
     n_samples: int | None, rng: RandomState, n_threads: int | None, **results: Any,
 ) -> Any:  # fmt: skip
-    """Call one of ``OF_RANKINGS``; ``results`` are options of ``sampled.estimate``."""
-    return _sampled.estimate(
+    """Call one of ``OF_RANKINGS``; ``results`` are options of `_estimates.sampled`."""
+    return _estimates.sampled(
         OF_RANKINGS[method], scores, relevance, rank_weights, offsets, n_samples or ESTIMATORS[method].n_samples, None,
         rng, "auto", n_threads, None, **results,
     )  # fmt: skip

@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from plrank_fast import validation
+from plrank_fast import _estimates, validation
 from plrank_fast._adapters.layouts import layout_of
-from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast._methods.registry import AUTO, EXACT, resolve_method
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, WITH_GAINS, check_metric, checked_scale, labelled_metric
@@ -124,7 +123,7 @@ def expected_loss(
     all_alike = scores.size > 0 and _arguments.are_all_alike(target.relevance, layout.offsets)
     wait()
     if method == EXACT and direction is None and metric != "ap":
-        values = _exact.scaled_expectations(
+        values = _estimates.exact_scaled(
             given_scores, target.relevance, target.rank_weights, layout.offsets, target.stop, options["rtol"], factors,
             over_ideal, n_threads, slopes,
         )  # fmt: skip

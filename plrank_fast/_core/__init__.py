@@ -3,16 +3,17 @@
 A call, with the module of each step, and what follows where (docs/how_a_batch_runs.md goes through the stages)::
 
     gradients.pl_rank_3                the public function passes its arguments on
-    sampled.estimate                   def: reads them, draws the key, writes the result
-    |- arguments.checked_batch         copies and checks; what is not plain goes to validation
-    '- batch.run_batch                 rounds of a twentieth of a second; looks for Ctrl-C in between
-       |- teams.run_loop               prange over the queries of a round
-       |  '- sampled.estimate_query    one query: weights, then in turns
-       |     |- samplers.draw_rows     sixteen rankings from the stream of their block
-       |     '- pl_rank_groups         adds them to the gradient: kernels/gradients/pl_rank_groups.c
-       '- sampled.estimate_long_query  a query that fills a round
-          |- samplers.draw_long        prange over its blocks
-          '- teams.run_in_team         the same steps; the seats of a prange take passes of their loops
+    _estimates.sampled                 reads them, and delivers the result
+    |- validation.batch                copies and checks: arguments.plain_batch if all are plain arrays
+    '- sampled.estimate                def: takes memoryviews, draws the key
+       '- batch.run_batch              rounds of a twentieth of a second; looks for Ctrl-C in between
+          |- teams.run_loop            prange over the queries of a round
+          |  '- sampled.estimate_query    one query: weights, then in turns
+          |     |- samplers.draw_rows     sixteen rankings from the stream of their block
+          |     '- pl_rank_groups         adds them to the gradient: kernels/gradients/pl_rank_groups.c
+          '- sampled.estimate_long_query  a query that fills a round
+             |- samplers.draw_long        prange over its blocks
+             '- teams.run_in_team         the same steps; the seats of a prange take passes of their loops
 
 Each module imports only modules listed above it; ``...`` stands for estimators, or losses, none of which
 imports another::
@@ -31,6 +32,7 @@ imports another::
     .                   the build             build
                         private helpers       _shared
                         arguments, errors     validation
+                        calls of estimates    _estimates
     .                   public functions      rank_weights  offsets  sampling  metrics  bucket_order  gradients
                                               policy_gradients  second_derivatives  probabilities
                                               exposure_targets  losses  distribution  strengths  rewards

@@ -67,7 +67,9 @@ class Log(NamedTuple):
         if not self.ordered:
             return self._of_sets(self.scores, cotangent)
         rankings = self.rankings if n_ranks is None else np.ascontiguousarray(self.rankings[:, :, :n_ranks])
-        return log_prob_gradient(LOG_PROB, self.scores, self.offsets, rankings, cotangent, self.n_threads)
+        return log_prob_gradient(
+            LOG_PROB, self.scores, self.offsets, rankings, np.ascontiguousarray(cotangent), self.n_threads
+        )
 
     def _of_sets(self, scores: FloatArray, cotangent: FloatArray | None = None) -> FloatArray:
         """Compute the log-probability of each set, or the gradient of their sum weighted by ``cotangent``."""

@@ -7,8 +7,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from plrank_fast import validation
-from plrank_fast._core.gradients import exact
+from plrank_fast import _estimates, validation
 from plrank_fast.off_policy.estimate import OffPolicyEstimate, weighted_estimate
 from plrank_fast.off_policy.log import ACCURACY, Log, read_log
 from plrank_fast.off_policy.propensities import importance_weights, log_propensities, slopes_of
@@ -169,9 +168,9 @@ def doubly_robust(
     expected, gradient = np.zeros(log.shown.shape), np.zeros(log.scores.shape)
     for length in np.unique(reached[log.shown]).tolist():
         rows = theta[:, :length]
-        values, slopes = exact.expectations(
-            log.scores, predicted, rows[0] if len(rows) == 1 else rows, log.offsets, ACCURACY, "gumbel", 1.0,
-            log.n_threads, None, True, True,
+        values, slopes = _estimates.exact(
+            log.scores, predicted, rows[0] if len(rows) == 1 else rows, log.offsets, ACCURACY, log.n_threads, None,
+            value=True, gradient=True,
         )  # fmt: skip
         ending = log.shown & (reached == length)
         expected = np.where(ending, values[:, np.newaxis], expected)

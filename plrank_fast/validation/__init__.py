@@ -8,9 +8,6 @@ arrays, whose shape and values `one_entry_each` and `within` check.
 Arrays are copied: they must not change, or be reused for ``out``, while a kernel runs without the GIL.
 """
 
-import sys
-
-from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast.validation.arrays import *
 from plrank_fast.validation.checks import *
 from plrank_fast.validation.choices import *
@@ -19,5 +16,3 @@ from plrank_fast.validation.identifiers import *
 from plrank_fast.validation.queries import *
 from plrank_fast.validation.random_state import *
 from plrank_fast.validation.rankings import *
-
-_arguments.read_others_with(sys.modules[__name__])

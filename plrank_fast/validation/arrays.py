@@ -346,12 +346,14 @@ def representable(result: FloatArray, names: str) -> FloatArray:
     return result
 
 
-def tolerance_missed(query: int, reached: float, rtol: float) -> None:
-    """Refuse a result in which a query only reached a tolerance above ``rtol``."""
-    raise ArithmeticError(
-        f"rtol={rtol:g} cannot be held for query {query}: the result may be off by {reached:.2g} times its norm; "
-        f"pass rtol={1.1 * reached:.2g} or more, or a sampled method"
-    )
+def tolerance_held(missed: tuple[int, float] | None, rtol: float) -> None:
+    """Refuse results in which a query, by its number, only reached a tolerance above ``rtol``."""
+    if missed is not None:
+        query, reached = missed
+        raise ArithmeticError(
+            f"rtol={rtol:g} cannot be held for query {query}: the result may be off by {reached:.2g} times its norm; "
+            f"pass rtol={1.1 * reached:.2g} or more, or a sampled method"
+        )
 
 
 def deliver(result: FloatArray, out: FloatArray | None) -> FloatArray:

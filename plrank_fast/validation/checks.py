@@ -18,6 +18,7 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 LARGEST_MAGNITUDE: float = _magnitudes.LARGEST_MAGNITUDE
 SMALLEST_MAGNITUDE: float = 1.0 / LARGEST_MAGNITUDE
+SMALLEST_TOLERANCE: float = _magnitudes.SMALLEST_TOLERANCE
 LARGEST_COUNT: int = _magnitudes.LARGEST_COUNT
 HINTS = {  # name in Python's error of a call: what to pass for the first of these that the function has
     "rank_weights": {"rank_weights": "dcg_weights(10)"},
@@ -230,6 +231,8 @@ def choice(value: Any, name: str, choices: Any) -> Any:
 
 def factor(value: Any, name: str) -> float:
     """Return a float from 2**-200 to 2**200, by which scores may be multiplied or divided."""
+    if type(value) is float and SMALLEST_MAGNITUDE <= value <= LARGEST_MAGNITUDE:
+        return value
     number = real(value, name, above=0.0)
     in_range = SMALLEST_MAGNITUDE <= number <= LARGEST_MAGNITUDE
     require(in_range, f"{name} must be from 2**-200 to 2**200, about 6e-61 to 2e60, got {shown(value)}")
@@ -238,7 +241,9 @@ def factor(value: Any, name: str) -> float:
 
 def relative_tolerance(value: Any) -> float:
     """Return a tolerance that exact expectations can reach; below 1e-10 rounding errors dominate."""
-    return real(value, "rtol", at_least=_magnitudes.SMALLEST_TOLERANCE, below=1.0)
+    if type(value) is float and SMALLEST_TOLERANCE <= value < 1.0:
+        return value
+    return real(value, "rtol", at_least=SMALLEST_TOLERANCE, below=1.0)
 
 
 def flag(value: Any, name: str) -> bool:

@@ -25,6 +25,7 @@ from plrank_fast.validation.arrays import (
 )
 from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require, threads
 
+A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
 ABSENT: Any = _arguments.ABSENT  # an array that a function does not take
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
 LARGEST_GAIN_TO_JUDGE = 31.0  # of a grade of 5
@@ -77,7 +78,7 @@ def arrays_of_queries(
     scores: Any, relevance: Any, rank_weights: Any, offsets: Any,
     name: str, limited: bool, with_relevance: bool, with_weights: bool, unretrieved: bool,
 ) -> tuple[FloatArray, Any, Any, IntArray]:  # fmt: skip
-    """Return copies of the arrays that ``arguments.checked_batch`` has not read, None for those not taken."""
+    """Return copies of the arrays that `plain_batch` has not read, None for those not taken."""
     scores_ = real_array(scores, "scores", minus_infinity=unretrieved)
     offsets_ = query_offsets(offsets, scores_.size)
     relevance_ = of_documents(relevance, name, scores_, offsets_ if limited else None) if with_relevance else None
@@ -117,7 +118,7 @@ def batch(
     if lowest == 0.0:
         if checked.found_in_relevance & (_magnitudes.NEGATIVE | (_magnitudes.ABOVE_ONE if highest == 1.0 else 0)):
             within(np.asarray(checked.relevance), name, 0.0, highest, why)
-        if rank_weights is not ABSENT and _magnitudes.found_among(checked.rank_weights) & _magnitudes.NEGATIVE:
+        if checked.found_in_rank_weights & _magnitudes.NEGATIVE:
             within(real_array(rank_weights, "rank_weights", (1, 2)), "rank_weights", 0.0, np.inf, why)
     return checked
 
@@ -318,7 +319,7 @@ def nothing_to_learn_in_call(name: str) -> None:
     Other modules of the package judge whole data sets, of which a part may have nothing to teach.
     """
     frame = sys._getframe(1)
-    while _module(frame).startswith("plrank_fast.validation") and frame.f_back is not None:
+    while _module(frame).startswith(("plrank_fast.validation", "plrank_fast._estimates")) and frame.f_back is not None:
         frame = frame.f_back
     called = _module(frame)  # of the function that reads these arguments
     while _module(frame) in (called, "plrank_fast.value_and_gradient") and frame.f_back is not None:

@@ -21,9 +21,8 @@ from measured_errors_of_long_lists import cost_of_long_list, long_lists, long_pr
 from measured_errors_of_losses import losses
 from measured_errors_of_metrics import metrics, of_all_rankings
 from measured_errors_of_ties import ties
-from plrank_fast import reference
+from plrank_fast import _estimates, reference
 from plrank_fast._core.gradients import exact as _exact
-from plrank_fast._core.gradients import sampled
 from plrank_fast._core.gradients.stochastic_rank import STOCHASTIC_RANK
 
 MOST_IN_SUBSETS = 10
@@ -288,7 +287,7 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
         noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
         arrays = problem.scores, problem.relevance, problem.rank_weights
-        got = sampled.estimate(
+        got = _estimates.sampled(
             STOCHASTIC_RANK, *arrays, None, n_samples, None, None, "auto", 1, None, noise=noise, given_noise=given
         )
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import plrank_fast as plr
-from plrank_fast import reference, validation
-from plrank_fast._core.gradients import sampled
+from plrank_fast import _estimates, reference, validation
 from plrank_fast._core.gradients.stochastic_rank import STOCHASTIC_RANK
 from problems import signed
 from streams import stream_words
@@ -15,7 +14,7 @@ DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_dens
 
 def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     """The compiled estimator on noise made here: exponential numbers E for Gumbel noise -log E, or normal ones."""
-    return sampled.estimate(
+    return _estimates.sampled(
         STOCHASTIC_RANK, scores, relevance, rank_weights, None, len(given), None, None, "auto", 1, None,
         noise=noise, sigma=sigma, given_noise=given,
     )  # fmt: skip

@@ -15,7 +15,6 @@ import pytest
 import plrank_fast as plr
 from plrank_fast import losses, validation
 from plrank_fast._core.random import key as keys
-from plrank_fast._core.runtime import arguments
 from public_calls import values_of
 
 
@@ -89,12 +88,11 @@ def without_plain_ones(given):
 
 @contextlib.contextmanager
 def without_validation():
-    """Within it, an argument that is not plain raises AttributeError: nobody is there to read it."""
-    package = arguments.read_others_with(None)
-    try:
+    """Within it, an array that is not plain raises AttributeError: nobody is there to read it."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("arrays_of_queries", "items_that_can_be_drawn"):
+            patch.delattr(f"plrank_fast.validation.queries.{name}")
         yield
-    finally:
-        arguments.read_others_with(package)
 
 
 def outcome(function, given):

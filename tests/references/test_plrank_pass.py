@@ -8,14 +8,14 @@ import pytest
 
 import plrank_fast as plr
 import ranking_reference
-from plrank_fast import reference
-from plrank_fast._core.gradients import pl_rank, pl_rank_groups, sampled
+from plrank_fast import _estimates, reference
+from plrank_fast._core.gradients import pl_rank, pl_rank_groups
 
 SIZES = [(2, 1), (2, 2), (9, 3), (24, 5), (24, 23), (24, 24), (120, 10), (120, 60), (120, 119), (300, 150), (1100, 20)]
 
 
 def estimate(estimator, scores, relevance, rank_weights, n_samples, sampler="auto", rankings=None):
-    return sampled.estimate(
+    return _estimates.sampled(
         estimator, scores, relevance, rank_weights, [0, scores.size], n_samples, rankings, 3, sampler, 1, None
     )
 

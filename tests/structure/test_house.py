@@ -178,18 +178,17 @@ def test_sections_of_modules_that_run_batches():
     assert {tuple(name for name in some if name in named) for some in sections} == {named}
 
 
-RAW_BUFFERS = re.compile(r"\b(data_of|doubles_of|read_only|PyObject_GetBuffer)\(")
-WITH_RAW_BUFFERS = {
-    "_core/runtime/arguments", "_core/runtime/buffers", "_core/gradients/sampled", "_core/gradients/exact",
-}  # fmt: skip
-
-
 def test_arrays_are_memoryviews():
-    """Mutants: ``data_of(scores)`` in ``metrics``; ``def modes(scores, offsets)`` there."""
-    raw = {name for name, path in cython_files() if RAW_BUFFERS.search(path.read_text())}
-    assert raw <= WITH_RAW_BUFFERS
-    arrays = re.compile(r"^def [^:]*?[(,]\s*(?:scores|offsets|rankings|relevance)\b", re.MULTILINE)
-    assert {name for name, path in cython_files() if arrays.search(path.read_text())} <= WITH_RAW_BUFFERS
+    """The reader takes buffers of any type; every other entry point takes memoryviews, or a batch that has them.
+
+    Mutants: ``PyObject_GetBuffer`` in ``metrics``; ``def modes(scores, offsets)`` there.
+    """
+    readers = {"_core/runtime/arguments"}
+    assert {name for name, path in cython_files() if "GetBuffer(" in path.read_text()} == readers
+    untyped = re.compile(r"^def \w+\((?:[^:\"]*?, ?|\s*)(?:scores|relevance|offsets|rank_weights)\b", re.MULTILINE)
+    typed = re.compile(r"^def \w+\([^\"]*?\[(?::, )*::1\] \w+", re.MULTILINE)
+    assert {name for name, path in cython_files() if untyped.search(path.read_text())} <= readers
+    assert sum(len(typed.findall(path.read_text())) for _, path in cython_files()) > 15
 
 
 def test_kernel_headers_hold_no_state(monkeypatch):

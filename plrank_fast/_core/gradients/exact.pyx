@@ -3,30 +3,16 @@
 The kernels are in kernels/gradients/exact: ``exact.h`` lists the files, and docs/numerics.md explains them.
 """
 
+import numpy as np
+
 from libc.stddef cimport size_t
 from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
-from plrank_fast._core.runtime.arguments cimport (
-    LARGEST_PLAIN_COUNT,
-    NOT_TAKEN,
-    CheckedBatch,
-    checked_batch,
-    checked_count,
-    checked_cutoff,
-    checked_factor,
-    checked_flag,
-    checked_output,
-    checked_real,
-    checked_threads,
-    checked_tolerance,
-    chosen,
-    validation,
-    zeros,
-)
+from plrank_fast._core.runtime.arguments cimport CheckedBatch, result_of, zeros
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.layout cimport aligned
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t
@@ -202,15 +188,13 @@ cdef int solve_long_query(const void *call_, intp_t q, int n_threads) except -1:
     return raise_if_stopped()
 
 
-cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, object n_threads) except -1:
-    """Solve all queries; raise an error if one of them missed its tolerance."""
-    cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
-    cdef double missed = 0.0
+cdef object run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank):
+    """Solve all queries; return the first that missed its tolerance and the tolerance it reached, or else None."""
+    cdef Batch batch = new_batch(call.queries.offsets, checked.n_queries)
+    cdef double of_single_query = 0.0
+    cdef double[::1] of_queries = zeros(checked.n_queries) if checked.n_queries > 1 else None
     cdef intp_t q
-    call.missed = &missed
-    if checked.n_queries > 1:
-        missed_by_query = zeros(checked.n_queries)
-        call.missed = <double *>data_of(missed_by_query)
+    call.missed = results(of_queries) if checked.n_queries > 1 else &of_single_query
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
@@ -220,108 +204,77 @@ cdef int run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank, obj
         batch.ns_per_item *= TIMES_PRODUCT
     elif call.query.stop != NULL or call.query.law != 0:
         batch.ns_per_item *= TIMES_SLOW
-    run_batch(&batch, n_threads)
+    run_batch(&batch, checked.n_threads)
     for q in range(checked.n_queries):
         if call.missed[q] > 0.0:
-            validation.tolerance_missed(q, call.missed[q], call.query.rtol)
-    return 0
+            return q, call.missed[q]
+    return None
 
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
+cdef ExactCall new_call(CheckedBatch checked, intp_t n_ranks, double rtol) noexcept:
+    cdef ExactCall call
+    call.queries, call.query = checked.queries, new_query(n_ranks)
+    call.query.rtol = rtol
+    call.value, call.scale = NULL, NULL
+    return call
+
+
 def scaled_expectations(
-    scores, relevance, rank_weights, offsets, stop, rtol, factors, bint over_ideal, n_threads, gradient
+    CheckedBatch checked not None, double rtol, const double[::1] stop, factors, bint over_ideal, gradient
 ):
     """Return the values times the queries' ``factors``, a float or an array, and write the gradient of their sum.
 
     With ``over_ideal`` the factors are divided by the ideal DCG, and 0 where that is 0. ``gradient`` is an array
-    (n_docs,) of float64 or float32. `expectations` has the other arguments.
+    (n_docs,) of float64 or float32. The second result is the query that missed the tolerance, or None.
     """
-    cdef ExactCall call
-    cdef Scale scale
-    cdef CheckedBatch checked = checked_batch(scores, relevance, rank_weights, offsets, n_threads)
-    call.query = new_query(checked.queries.n_ranks)
-    call.query.rtol = checked_tolerance(rtol)
-    if stop is not None:
-        stop = validation.chances_to_stop(stop, checked.n_items)
-        call.query.stop = <const double *>data_of(stop)
-    n_threads = checked_threads(n_threads)
-    scale = scale_of(checked, rank_weights, factors, over_ideal, gradient)
+    cdef ExactCall call = new_call(checked, checked.queries.n_ranks, rtol)
+    cdef Scale scale = scale_of(checked.n_items, factors, over_ideal, gradient)
     values = zeros(checked.n_queries)
-    call.queries, call.scale, call.value = checked.queries, &scale, <double *>data_of(values)
+    call.query.stop, call.scale, call.value = numbers(stop), &scale, results(values)
     call.query.gradient = call.value  # that there is one decides about the workspace; each query's is in its own
     if checked.queries.n_ranks == 0:
         gradient.fill(0.0)
-    else:
-        run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
-    return values
+        return values, None
+    return values, run_call(&call, checked, NS_PER_ITEM_AND_RANK)
 
 
 def expectations(
-    scores, relevance, rank_weights, offsets, rtol, noise, sigma, n_threads, out, bint value, bint gradient,
-    hessian=False, bint exposure=False, direction=None, stop=None
+    CheckedBatch checked not None, double rtol, str noise="gumbel", double sigma=1.0, bint value=False,
+    bint gradient=False, bint hessian=False, bint exposure=False, const double[::1] direction=None,
+    const double[::1] stop=None
 ):
-    """Compute the value (n_queries,), the gradient and the Hessian diagonal (n_docs,), each if it is asked for.
+    """Return the value (n_queries,), the gradient and the Hessian diagonal (n_docs,), each None if not asked for.
 
-    The other arguments are those of ``pl_rank_exact``; ``out`` is that of the gradient with its Hessian diagonal, or of
-    a single result. ``exposure`` takes no relevance, and returns the exposures in place of the gradient. With a
-    ``direction`` the Hessian's product with it takes the place of the Hessian diagonal.
+    The last result is the first query that missed the tolerance, with what it reached, or None. ``exposure`` takes no
+    relevance, and returns the exposures in place of the gradient. With a ``direction`` the Hessian's product with it
+    takes the place of the Hessian diagonal.
     """
-    cdef ExactCall call
-    cdef CheckedBatch checked = checked_batch(
-        scores, NOT_TAKEN if exposure else relevance, rank_weights, offsets, n_threads)
-    cdef intp_t n_results = checked.n_items
-    cdef bint with_hessian = checked_flag(hessian, "hessian")
-    if gradient and not exposure and direction is None:
-        checked.warn_if_all_alike()
-    if stop is not None:
-        stop = validation.chances_to_stop(stop, checked.n_items)
-    rtol = checked_tolerance(rtol)
-    call.queries = checked.queries
-    call.query = new_query(checked.queries.n_ranks)
-    if direction is not None:
-        call.query.direction = <const double *>data_of(direction)
-    if stop is not None and checked.n_items > 0:
-        call.query.stop = <const double *>data_of(stop)
-    call.query.rtol = rtol
-    call.query.law = chosen(noise, "noise", NOISES)
+    cdef ExactCall call = new_call(checked, checked.queries.n_ranks, rtol)
+    cdef const double[::1] ones
+    values = zeros(checked.n_queries) if value else None
+    slopes = result_of(&checked.queries, checked.n_queries, checked.n_items) if gradient or hessian else None
+    diagonal = zeros(checked.n_items) if hessian else None
+    call.value, call.query.gradient, call.query.hessian = results(values), results(slopes), results(diagonal)
+    call.query.direction, call.query.stop = numbers(direction), numbers(stop)
+    call.query.law = NOISES[noise]
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
-    call.query.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
-    n_threads = checked_threads(n_threads)
-    call.value, call.scale = NULL, NULL
-    if with_hessian:
-        outputs = (None, None) if out is None else validation.output_pair(out, (checked.n_items,))
-        diagonal = zeros(checked.n_items)
-        call.query.hessian = <double *>data_of(diagonal)
-        call.query.gradient = checked.result(checked.n_items)
-    elif value:
-        n_results = checked.n_queries
-        out = checked_output(out, n_results)
-        call.value = checked.result(n_results)
-    else:
-        out = checked_output(out, n_results)
-        call.query.gradient = checked.result(n_results)
-    if value and gradient:
-        slopes = zeros(checked.n_items)
-        call.query.gradient = <double *>data_of(slopes)
-    if checked.queries.n_ranks > 0:
-        call.query.exposure = exposure
-        if exposure:
-            ones = zeros(checked.n_items)
-            ones.fill(1.0)
-            call.queries.relevance = <const double *>data_of(ones)
-        run_call(&call, checked, NS_PER_ITEM_AND_RANK, n_threads)
-    if with_hessian:
-        result = checked.delivered(n_results, None)
-        return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
-    if value and gradient:
-        return checked.delivered(n_results, None), slopes
-    return checked.delivered(n_results, out)
+    call.query.inverse_sigma = 1.0 / sigma
+    if checked.queries.n_ranks == 0:
+        return values, slopes, diagonal, None
+    if exposure:
+        ones = np.ones(checked.n_items)
+        call.query.exposure, call.queries.relevance = True, numbers(ones)
+    missed = run_call(&call, checked, NS_PER_ITEM_AND_RANK)
+    return values, slopes, diagonal, missed
 
 
-cdef void mark_relevant(const Queries *queries, intp_t n_queries, double empty, double *relevant, double *values):
+cdef void mark_relevant(
+    const Queries *queries, intp_t n_queries, double empty, double[::1] relevant, double[::1] values
+) noexcept:
     """Set ``relevant`` to 1 for relevance above 0, else 0, and the values of queries without any to ``empty``."""
     cdef intp_t q, j
     cdef bint found
@@ -334,66 +287,46 @@ cdef void mark_relevant(const Queries *queries, intp_t n_queries, double empty, 
             values[q] = empty
 
 
-def average_precision(scores, relevance, cutoff, offsets, rtol, empty, gradient, n_threads):
-    """Compute the values (n_queries,) and, if it is asked for, the gradient (n_docs,). See the public function."""
-    cdef ExactCall call
-    cdef CheckedBatch checked = checked_batch(scores, relevance, NOT_TAKEN, offsets, n_threads, "relevance", True)
-    cdef bint with_gradient = checked_flag(gradient, "gradient")
-    cdef double of_empty = checked_real(empty, "empty", or_nan=True)
-    if with_gradient:
-        checked.warn_if_all_alike()
-    rtol = checked_tolerance(rtol)
-    call.query = new_query(checked_cutoff(cutoff, checked.longest))
+def average_precision(CheckedBatch checked not None, intp_t cutoff, double rtol, double empty, bint gradient):
+    """Return the values (n_queries,), the gradient (n_docs,) or None, and the query that missed the tolerance."""
+    cdef ExactCall call = new_call(checked, cutoff, rtol)
+    cdef double[::1] relevant = zeros(checked.n_items)
+    values, slopes = zeros(checked.n_queries), zeros(checked.n_items) if gradient else None
     call.query.average_precision = True
-    call.query.rtol = rtol
-    n_threads = checked_threads(n_threads)
-    values, relevant, slopes = zeros(checked.n_queries), zeros(checked.n_items), zeros(checked.n_items)
-    call.queries = checked.queries
-    call.queries.relevance = <const double *>data_of(relevant)
-    call.value, call.scale = <double *>data_of(values), NULL
-    mark_relevant(&checked.queries, checked.n_queries, 0.0, <double *>data_of(relevant), call.value)
-    if with_gradient:
-        call.query.gradient = <double *>data_of(slopes)
-    run_call(&call, checked, (2 if with_gradient else 1) * NS_PER_ITEM_AND_RANK, n_threads)
-    mark_relevant(&checked.queries, checked.n_queries, of_empty, <double *>data_of(relevant), call.value)
-    return (values, slopes) if with_gradient else values
+    call.value, call.query.gradient = results(values), results(slopes)
+    call.queries.relevance = results(relevant)
+    mark_relevant(&checked.queries, checked.n_queries, 0.0, relevant, values)
+    missed = run_call(&call, checked, (2 if gradient else 1) * NS_PER_ITEM_AND_RANK)
+    mark_relevant(&checked.queries, checked.n_queries, empty, relevant, values)
+    return values, slopes, missed
 
 
 def solve_unchecked(
-    scores, relevance, rank_weights, double rtol, bint normal, gradient, hessian, bint average_precision=False
+    const double[::1] scores, const double[::1] relevance, const double[::1] rank_weights, double rtol, bint normal,
+    double[::1] gradient, double[::1] hessian, bint average_precision=False
 ):
     """Solve one query for any ``rtol``, which may be missed; return the value and the numbers of attempts and nodes.
 
     ``hessian`` may be None. Scores, relevance, rank weights and ``gradient`` are not empty. For average precision only
     the number of rank weights counts.
     """
-    cdef exact_query query = new_query(rank_weights.size)
-    query.D, query.rtol, query.law = scores.size, rtol, normal
-    query.scores, query.relevance = <const double *>data_of(scores), <const double *>data_of(relevance)
-    query.rank_weights, query.gradient = <const double *>data_of(rank_weights), <double *>data_of(gradient)
-    query.hessian = <double *>data_of(hessian) if hessian is not None else NULL
+    cdef exact_query query = new_query(rank_weights.shape[0])
+    query.D, query.rtol, query.law = scores.shape[0], rtol, normal
+    query.scores, query.relevance, query.rank_weights = numbers(scores), numbers(relevance), numbers(rank_weights)
+    query.gradient, query.hessian = results(gradient), results(hessian)
     query.average_precision = average_precision
     cdef Workspaces workspace = Workspaces(1, kernels.workspace(&query, query.D, 1))
     kernels.solve(&query, workspace.of_thread(0))
     return query.value, query.attempts, query.nodes
 
 
-def rank_probabilities(scores, cutoff, offsets, n_threads, out):
-    """Return the probabilities (n_docs, cutoff). It takes the arguments of the public function."""
-    cdef ExactCall call
-    cdef CheckedBatch checked = checked_batch(scores, NOT_TAKEN, NOT_TAKEN, offsets, n_threads)
-    cdef intp_t columns = checked_count(cutoff, "cutoff", 0)
-    shape = checked.n_items, columns
-    n_threads = checked_threads(n_threads)
-    if columns > LARGEST_PLAIN_COUNT:
-        validation.addressable(shape, sizeof(double), "cutoff")
-    if out is not None:
-        validation.output(out, shape)
-    probabilities = zeros(shape)
-    if columns > 0 and checked.n_items > 0:
-        call.queries = checked.queries
-        call.query = new_query(columns)
-        call.query.probabilities = <double *>data_of(probabilities)
-        call.value, call.scale = NULL, NULL
-        run_call(&call, checked, 2 * NS_PER_ITEM_AND_RANK, n_threads)
-    return probabilities if out is None else validation.deliver(probabilities, out)
+def rank_probabilities(CheckedBatch checked not None, intp_t cutoff):
+    """Return the probabilities (n_docs, cutoff), and the query that missed the tolerance."""
+    cdef ExactCall call = new_call(checked, cutoff, 0.0)
+    cdef double[:, ::1] found
+    probabilities = zeros((checked.n_items, cutoff))
+    if cutoff == 0 or checked.n_items == 0:
+        return probabilities, None
+    found = probabilities
+    call.query.probabilities = &found[0, 0]
+    return probabilities, run_call(&call, checked, 2 * NS_PER_ITEM_AND_RANK)

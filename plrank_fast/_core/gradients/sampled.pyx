@@ -5,34 +5,20 @@ Plain sums over more than some ten thousand rankings would round by more than 1e
 thousand rankings the sums of an estimator are added to totals, with compensated summation.
 """
 
-import numpy as np
-
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, estimator_in, ns_per_sample
 from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
-from plrank_fast._core.random.key cimport draw_key, first_query_of, is_plain_source
+from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
-from plrank_fast._core.runtime.arguments cimport (
-    NOT_TAKEN,
-    CheckedBatch,
-    checked_batch,
-    checked_count,
-    checked_factor,
-    checked_flag,
-    checked_output,
-    checked_threads,
-    chosen,
-    validation,
-    zeros,
-)
+from plrank_fast._core.runtime.arguments cimport CheckedBatch, result_of, zeros
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport data_of
+from plrank_fast._core.runtime.buffers cimport rankings as rankings_at, results
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
-from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
-from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t, uint64_t
+from plrank_fast._core.runtime.queries cimport Queries, Query, longest_query, queries_of, query_at
+from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t, uint64_t
 from plrank_fast._core.runtime.teams cimport run_in_team, share_ranges
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
 from plrank_fast._core.sampling.noise cimport NOISES, Noise, noise_workspace, prepare_noise
@@ -425,129 +411,97 @@ cdef double cost_of_query(const void *call_, intp_t n_items) noexcept nogil:
     return 100.0 + call.draw.n_samples * passes_of(&call.estimator) * ns_per_ranking
 
 
-cdef int run_estimator(Call *call, CheckedBatch checked, object n_threads) except -1:
+cdef int run_estimator(Call *call, intp_t n_queries, intp_t longest, n_threads) except -1:
     """Run the estimator of a call into its outputs, which are 0."""
-    cdef Batch batch = new_batch(checked.queries.offsets, checked.n_queries)
-    cdef intp_t n_ranks = checked.queries.n_ranks
-    if n_ranks == 0:
+    cdef Batch batch = new_batch(call.queries.offsets, n_queries)
+    if call.queries.n_ranks == 0:
         return 0
-    call.queries = checked.queries
     batch.call = call
     batch.query = estimate_in_batch
     batch.long_query = estimate_long_query
     batch.fewest_items = call.estimator.fewest_items
     batch.workspace = max(
-        query_workspace(&call.estimator, checked.longest, n_ranks), scale_bytes(call, checked.longest))
+        query_workspace(&call.estimator, longest, call.queries.n_ranks), scale_bytes(call, longest))
     batch.cost = cost_of_query
     batch.kind = <const void *>call.estimator.accumulate
     return run_batch(&batch, n_threads)
 
 
-cdef void evaluate_single_items(Call *call, const Queries *queries, intp_t n_queries) noexcept:
+cdef void evaluate_single_items(Call *call, intp_t n_queries) noexcept:
     """Set the values of queries of one item, which estimators of gradients skip, and their gradients, which are 0."""
     cdef Query query
     cdef double[8] workspace
     cdef intp_t q
-    call.queries = queries[0]
-    for q in range(n_queries if queries.n_ranks > 0 else 0):
-        query = query_at(queries, q)
+    for q in range(n_queries if call.queries.n_ranks > 0 else 0):
+        query = query_at(&call.queries, q)
         if query.n_items == 1:
             call.values[q] = query.rank_weights[0] * query.relevance[0]
             scale_query(call, q, <char *>workspace)
 
 
 def estimate(
-    estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-    hessian=False, baseline=False, noise=None, sigma=1.0, given_noise=None, bint value=False,
-    factors=None, bint over_ideal=False, scaled=None
+    estimator, CheckedBatch checked not None, intp_t n_samples, str sampler="auto", rng=None, uint64_t first_query=0,
+    const int32_t[:, :, ::1] rankings=None, bint hessian=False, bint baseline=False, str noise="gumbel",
+    double sigma=1.0, const double[:, ::1] given_noise=None, bint value=False, factors=None, bint over_ideal=False,
+    scaled=None
 ):
-    """Return the estimate of ``estimator``, an object of its module, with its Hessian diagonal on request.
+    """Return the mean metric of each query's rankings, an estimate, and its Hessian diagonal; None if not asked for.
 
-    The arguments are those of ``pl_rank_3``, the ``baseline`` of policy gradients, and ``noise`` and ``sigma`` of
-    StochasticRank. ``given_noise`` replaces the noise of a single query: (n_samples, n_docs) standard exponential
-    numbers E for Gumbel noise -log E, or standard normal ones. With a ``value``, which takes no noise, return the mean
-    metric of each query's rankings before its gradient. With ``factors`` return it times these, and write the gradient
-    times these to ``scaled``, as ``exact.scaled_expectations`` does.
+    ``estimator`` is an object of its module, and estimates the gradient by default. Checked ``rankings`` take the place
+    of those drawn. ``given_noise`` replaces the noise of a single query: (n_samples, n_docs) standard exponential
+    numbers E for Gumbel noise -log E, or standard normal ones. With ``factors`` the values are times these, and the
+    gradient times these goes to ``scaled``, as in ``exact.scaled_expectations``.
     """
     cdef Call call
     cdef uint64_t[2] key
-    cdef bint with_hessian = checked_flag(hessian, "hessian")
-    cdef bint with_baseline = checked_flag(baseline, "baseline")
-    cdef CheckedBatch checked
     cdef Scale scale
-    cdef intp_t n_results
-    call.estimator = estimator_in(estimator, with_hessian, with_baseline)
-    checked = checked_batch(
-        scores, relevance if call.estimator.needs_relevance else NOT_TAKEN, rank_weights, offsets, n_threads)
-    n_results = checked.n_queries if call.estimator.one_per_query else checked.n_items
-    if call.estimator.needs_relevance and not call.estimator.one_per_query:
-        checked.warn_if_all_alike()
+    call.estimator = estimator_in(estimator, hessian, baseline)
+    call.queries = checked.queries
     if call.estimator.needs_noise:
-        call.noise.kind = chosen(noise, "noise", NOISES)
-        call.noise.inverse_sigma = 1.0 / checked_factor(sigma, "sigma")
-        call.noise.given = <const double *>data_of(given_noise) if given_noise is not None else NULL
-    call.given = NULL
-    call.length = 0
-    call.draw = Draw(
-        chosen(sampler, "sampler", SAMPLERS), 0, 0, &key[0], first_query_of(rng), 0, NULL)
-    call.rewards = NULL
-    call.hessian = NULL
-    n_threads = checked_threads(n_threads)
+        call.noise.kind, call.noise.inverse_sigma = NOISES[noise], 1.0 / sigma
+        call.noise.given = &given_noise[0, 0] if given_noise is not None else NULL
+    call.draw = Draw(SAMPLERS[sampler], 0, n_samples, &key[0], first_query, 0, NULL)
+    call.given, call.length, call.rewards = NULL, 0, NULL
+    call.values, call.hessian, call.scale = NULL, NULL, NULL
     if rankings is not None:
-        given = validation.given_rankings(
-            rankings, checked.offsets_array(), checked.queries.n_ranks, offsets is not None, False, n_threads)
-        n_samples = given.shape[1]
-        call.given = <const int32_t *>data_of(given)
-        call.length = given.shape[2]
-    call.draw.n_samples = checked_count(n_samples, "n_samples", passes_of(&call.estimator))  # 2 have a mean of others
-    if with_hessian:
-        outputs = (None, None) if out is None else validation.output_pair(out, (n_results,))
+        call.given, call.length = rankings_at(rankings), rankings.shape[2]
     else:
-        out = checked_output(out, n_results)
-    if rankings is None:
-        draw_key(rng if is_plain_source(rng) else validation.stream_key(rng), key)
-    else:
-        validation.check_random_state(rng)
-    call.out = checked.result(n_results)
-    call.values, call.scale = NULL, NULL
-    if with_hessian:
-        diagonal = zeros(n_results)
-        call.hessian = <double *>data_of(diagonal)
+        draw_key(rng, key)
+    result = result_of(
+        &call.queries, checked.n_queries, checked.n_queries if call.estimator.one_per_query else checked.n_items)
+    values = diagonal = None
+    call.out = results(result)
+    if hessian:
+        diagonal = zeros(checked.n_items)
+        call.hessian = results(diagonal)
     if factors is not None:
-        scale = scale_of(checked, rank_weights, factors, over_ideal, scaled)
+        scale = scale_of(checked.n_items, factors, over_ideal, scaled)
         call.scale = &scale
     if value or factors is not None:
         values = zeros(checked.n_queries)
-        call.values = <double *>data_of(values)
-        evaluate_single_items(&call, &checked.queries, checked.n_queries)
-    run_estimator(&call, checked, n_threads)
-    if factors is not None:
-        if checked.queries.n_ranks == 0:
-            scaled.fill(0.0)
-        return values
-    if value:
-        return values, checked.delivered(n_results, None)
-    if with_hessian:
-        result = checked.delivered(n_results, None)
-        return validation.deliver(result, outputs[0]), validation.deliver(diagonal, outputs[1])
-    return checked.delivered(n_results, out)
+        call.values = results(values)
+        evaluate_single_items(&call, checked.n_queries)
+    run_estimator(&call, checked.n_queries, checked.longest, checked.n_threads)
+    if factors is not None and call.queries.n_ranks == 0:
+        scaled.fill(0.0)
+    return values, result, diagonal
 
 
-def log_prob_gradient(estimator, scores, offsets, rankings, cotangent, n_threads):
+def log_prob_gradient(
+    estimator, const double[::1] scores, const int64_t[::1] offsets, const int32_t[:, :, ::1] rankings,
+    const double[:, ::1] cotangent, n_threads
+):
     """Return the gradient of the log-probabilities of checked rankings, weighted with ``cotangent`` and summed."""
     cdef Call call
-    cdef CheckedBatch checked = CheckedBatch.__new__(CheckedBatch)
-    rewards = np.require(cotangent, requirements=["C", "W"])
-    _, n_rankings, n_ranks = rankings.shape
-    checked.take(scores, None, None, offsets)
-    checked.queries.n_ranks = min(n_ranks, checked.longest)
-    call.out = checked.result(checked.n_items)
-    if checked.queries.n_ranks > 0:
-        call.draw = Draw(0, 0, n_rankings, NULL, 0, 0, NULL)
-        call.given, call.length = <const int32_t *>data_of(rankings), n_ranks
-        call.rewards = <const double *>data_of(rewards)
-        call.hessian = NULL
-        call.values, call.scale = NULL, NULL
+    cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets)
+    call.queries = queries_of(scores, offsets)
+    call.queries.n_ranks = min(rankings.shape[2], longest)
+    gradient = result_of(&call.queries, n_queries, scores.shape[0])
+    if call.queries.n_ranks > 0:
+        call.out = results(gradient)
+        call.draw = Draw(0, 0, rankings.shape[1], NULL, 0, 0, NULL)
+        call.given, call.length, call.rewards = rankings_at(rankings), rankings.shape[2], &cotangent[0, 0]
+        call.values, call.hessian, call.scale = NULL, NULL, NULL
         call.estimator = estimator_in(estimator, False, False)
-        run_estimator(&call, checked, n_threads)
-    return checked.delivered(checked.n_items, None)
+        run_estimator(&call, n_queries, longest, n_threads)
+    return gradient

@@ -1,7 +1,6 @@
 """Values and gradients of losses: those of a metric times a factor of the query, which may be over the ideal DCG."""
 
-from plrank_fast._core.ranking.metrics cimport ideal_dcg_of_query, ranking_workspace, require_an_ideal
-from plrank_fast._core.runtime.arguments cimport CheckedBatch
+from plrank_fast._core.ranking.metrics cimport ideal_dcg_of_query, ranking_workspace
 from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.queries cimport Query
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
@@ -40,22 +39,18 @@ cdef inline double scale_gradient(
     return factor
 
 
-cdef inline Scale scale_of(
-    CheckedBatch checked, object rank_weights, object factors, bint over_ideal, object gradient
-) except *:
+cdef inline Scale scale_of(intp_t n_items, object factors, bint over_ideal, object gradient) except *:
     """Return the scale of a call. ``factors`` are a float or an array; ``gradient`` is of float64 or float32."""
     cdef Scale scale = Scale(NULL, 0.0, over_ideal, NULL, NULL)
     cdef const double[::1] of_queries
     cdef double[::1] doubles
     cdef float[::1] floats
-    if over_ideal:
-        require_an_ideal(checked, rank_weights)
     if type(factors) is float:
         scale.factor = factors
     else:
         of_queries = factors
         scale.factors = numbers(of_queries)
-    if checked.n_items == 0:
+    if n_items == 0:
         return scale
     if gradient.itemsize == sizeof(float):
         floats = gradient

@@ -4,14 +4,13 @@ A loss has three steps (``losses/loss.pxd``): begin, which sets the number of ro
 finish. A long query is divided into rows, and the driver checks for interrupts between them.
 """
 
-import numpy as np
 
 from libc.string cimport memset
 
 from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery, loss_in, ns_per_row
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.ranking.metrics cimport discounts_of
-from plrank_fast._core.runtime.arguments cimport CheckedBatch
+from plrank_fast._core.runtime.arguments cimport CheckedBatch, empty, zeros
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
@@ -142,9 +141,9 @@ def evaluate(
     if ties_at_random:
         draw_key(rng, key)
         call.options.key = key
-    values = np.zeros(checked.n_queries)
-    gradient = np.empty(checked.n_items) if n_derivatives > 0 else None
-    diagonal = np.empty(checked.n_items) if n_derivatives > 1 else None
+    values = zeros(checked.n_queries)
+    gradient = empty(checked.n_items) if n_derivatives > 0 else None
+    diagonal = empty(checked.n_items) if n_derivatives > 1 else None
     call.values, call.gradient, call.hessian = results(values), results(gradient), results(diagonal)
     if checked.n_items > 0:
         batch = new_batch(checked.queries.offsets, checked.n_queries)

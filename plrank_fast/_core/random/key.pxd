@@ -3,5 +3,3 @@
 from plrank_fast._core.runtime.scalar_types cimport uint64_t
 
 cdef int draw_key(object rng, uint64_t *key) except -1
-cdef uint64_t first_query_of(object rng) except? 0
-cpdef bint is_plain_source(object rng) except -1

@@ -102,13 +102,6 @@ cdef int draw_key(object rng, uint64_t *key) except -1:
     return 0
 
 
-cdef uint64_t first_query_of(object rng) except? 0:
-    """Return the number of the first query, which only ``chunks.query_streams`` sets."""
-    if rng is None or type(rng) is int:
-        return 0
-    return getattr(rng, "first_query", 0)
-
-
 def stream_key(rng):
     """Return the key as an array (2,), or None if ``draw_plain_key`` returns False."""
     words = np.empty(2, dtype=np.uint64)
@@ -116,7 +109,7 @@ def stream_key(rng):
     return words if draw_plain_key(rng, &key[0]) else None
 
 
-cpdef bint is_plain_source(object rng) except -1:
+def is_plain_source(rng):
     """Return whether ``draw_plain_key`` draws from it."""
     return (
         rng is None or type(rng) is GENERATOR or isinstance(rng, BIT_GENERATOR)

@@ -1,6 +1,5 @@
 """The deterministic ranking of a query and its metric; log-probabilities of rankings."""
 
-from plrank_fast._core.runtime.arguments cimport CheckedBatch
 from plrank_fast._core.runtime.queries cimport Query
 from plrank_fast._core.runtime.scalar_types cimport int32_t, intp_t
 
@@ -16,7 +15,6 @@ cdef double dcg_of_query(
 cdef double ideal_dcg_of_query(
     const Query *query, intp_t cutoff, double *gains, double *weights, int32_t *items
 ) noexcept nogil
-cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1
 cdef void log_prob_of_query(
     const double *scores, intp_t n_items, intp_t cutoff, const int32_t *rankings, intp_t n_rankings, intp_t stride,
     char *workspace, bint of_prefixes, double *log_prob

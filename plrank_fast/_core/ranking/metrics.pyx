@@ -18,14 +18,13 @@ from plrank_fast._core.runtime.arguments cimport (
     empty as new_array,
     plain,
     threads_of_pass,
-    validation,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, query_function, run_batch
 from plrank_fast._core.runtime.buffers cimport integers, numbers, rankings as rankings_at, results
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_KINDS, PLR_NEGATIVE, PLR_NOT_FINITE, PLR_NO_WHOLE_GRADE, any_negative, plr_add_flags,
+    PLR_KINDS, PLR_NOT_FINITE, PLR_NO_WHOLE_GRADE, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, longest_query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
@@ -617,20 +616,6 @@ def gains_of_grades(labels, n_threads):
     if grades.seen < A_GRADE and grades.seen & GAINS_THAT_SHOW == GAINS_THAT_SHOW:
         return gains, [one_more - 1 for one_more in (2, 4, 8, 16, 32, 64, 128) if grades.seen & one_more]
     return gains, []
-
-
-cdef int require_an_ideal(CheckedBatch checked, object rank_weights) except -1:
-    """Refuse gains and rank weights below 0, by whose ideal DCG nothing can be divided."""
-    cdef const Queries *queries = &checked.queries
-    cdef intp_t q
-    cdef object A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
-    if checked.found_in_relevance & PLR_NEGATIVE:
-        validation.within(np.asarray(checked.relevance), "relevance", 0.0, INFINITY, A_SHARE)
-    for q in range(checked.n_queries if queries.next_rank_weights > 0 else 1):
-        if any_negative(queries.rank_weights + q * queries.next_rank_weights, queries.n_ranks):
-            given = validation.real_array(rank_weights, "rank_weights", ndim=(1, 2))
-            validation.within(given, "rank_weights", 0.0, INFINITY, A_SHARE)
-    return 0
 
 
 cdef MetricCall new_dcg_call(CheckedBatch checked, intp_t cutoff) except *:

@@ -1,28 +1,23 @@
-"""Arguments of a call: what needs no conversion is read here, and ``validation`` reads everything else.
+"""The arrays of a call: what needs no conversion is copied here, and ``validation`` converts everything else.
 
 Published training loops call once per query. The arithmetic for ten documents takes less than a microsecond, and
-checking the arguments one by one in Python takes twenty. So entry points pass the arguments of public functions to the
-functions below, which recognise contiguous arrays of finite numbers, ints, floats and None. Any other value goes to the
-function of ``validation`` that converts it or raises the error. Both give a kernel the same numbers.
+checking the arguments one by one in Python takes twenty. So ``validation.batch`` first asks ``plain_batch``, which
+recognises contiguous arrays of finite native numbers. The copies are the same as those that ``validation`` makes.
 
 The arrays of a large batch are copied, converted and checked in a single pass, which threads share. What else a
 function must know of them, such as whether a label is negative, the pass finds out too.
-
-An entry point reads its arrays (``checked_batch``), its options and ``out``, then draws the key of its random streams,
-runs the batch, and delivers the results. So an argument that is refused costs no random number and leaves ``out`` as it
-was.
 """
 
 import numpy as np
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
-from libc.math cimport floor, isinf
-from libc.string cimport memcmp, memcpy, memset
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from libc.math cimport floor
+from libc.string cimport memcmp, memcpy
 
-from plrank_fast._core.runtime.buffers cimport data_of, doubles_of, integers, numbers
+from plrank_fast._core.runtime.buffers cimport integers, numbers
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, PLR_SMALLEST_TOLERANCE,
-    copy_each_within_limits, each_within, found_by_threads, found_in, found_while_copying, plr_add_flags,
+    PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LONGS, PLR_NOT_FINITE, each_within, found_by_threads, found_in,
+    found_while_copying, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, all_alike
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
@@ -32,24 +27,19 @@ from plrank_fast._core.runtime.threads cimport Workspaces, resolve_threads
 cdef extern from "Python.h":
     long long PyLong_AsLongLongAndOverflow(object value, int *overflow) noexcept
 
-ABSENT = NOT_TAKEN = object()
+ABSENT = object()      # stands for an array that a function does not take
 LONGEST_LIST = 10_000  # documents without offsets and without a warning
-cdef double LARGEST_FACTOR = 2.0**PLR_LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
-cdef object COPYTO = np.copyto, EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64), NDARRAY = np.ndarray
-cdef intp_t longest_list = LONGEST_LIST
+cdef object EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64), NDARRAY = np.ndarray
 cdef intp_t FEW = 4096               # items of which a pass takes less time than to look at the number of processors
 
 
-def read_others_with(package):
-    """Name the package that reads what is not plain; return the one before. ``validation`` calls this at import."""
-    global validation
-    before, validation = validation, package
-    return before
-
-
 # ---------------------------------------------------------------------------------------------------------------------
-# Options
+# Numbers
 # ---------------------------------------------------------------------------------------------------------------------
+
+cdef enum:
+    LARGEST_PLAIN_COUNT = 1 << 30
+
 
 cdef inline bint is_plain_count(object value, intp_t lowest, intp_t *number) noexcept:
     """Return whether the value is an int from ``lowest`` to 2**30, and set ``number`` to it."""
@@ -71,58 +61,6 @@ cdef bint copy_plain_counts(list values, int64_t *copies, intp_t n_values) noexc
     return i == n_values
 
 
-cdef intp_t checked_count(object value, str name, intp_t lowest) except -1:
-    """Return an integer of at least ``lowest``, which is 0 or more."""
-    cdef intp_t number
-    return number if is_plain_count(value, lowest, &number) else validation.count(value, name, lowest)
-
-
-cdef intp_t checked_cutoff(object cutoff, intp_t otherwise) except -1:
-    """Return the number of ranks that count; all, if ``cutoff`` is None."""
-    if cutoff is not None and type(cutoff) is not int:
-        cutoff = validation.ranks_that_count(cutoff)
-    return otherwise if cutoff is None else checked_count(cutoff, "cutoff", 0)
-
-
-cdef double checked_real(object value, str name, bint or_nan=False) except? -1.0:
-    """Return a finite number, or NaN if that is allowed."""
-    if type(value) is float and not isinf(<double>value) and (or_nan or value == value):
-        return value
-    return validation.real(value, name, or_nan=or_nan)
-
-
-cdef double checked_factor(object value, str name) except -1.0:
-    """Return a number from 2**-200 to 2**200."""
-    if type(value) is float and SMALLEST_FACTOR <= value <= LARGEST_FACTOR:
-        return value
-    return validation.factor(value, name)
-
-
-cdef double checked_tolerance(object value) except -1.0:
-    """Return a relative tolerance that exact expectations can reach."""
-    if type(value) is float and PLR_SMALLEST_TOLERANCE <= value < 1.0:
-        return value
-    return validation.relative_tolerance(value)
-
-
-cdef bint checked_flag(object value, str name) except -1:
-    return value is True or (value is not False and validation.flag(value, name))
-
-
-cdef object chosen(object value, str name, dict choices):
-    """Return what ``choices`` has for the value."""
-    found = choices.get(value) if type(value) is str else None
-    return found if found is not None else choices[validation.choice(value, name, tuple(choices))]
-
-
-cdef object checked_threads(object n_threads):
-    """Return ``n_threads`` if it is None or an int other than 0."""
-    cdef intp_t number
-    if n_threads is None or is_plain_count(n_threads, 1, &number):
-        return n_threads
-    return validation.threads(n_threads)
-
-
 # ---------------------------------------------------------------------------------------------------------------------
 # Arrays
 # ---------------------------------------------------------------------------------------------------------------------
@@ -139,21 +77,21 @@ cdef inline int kind_of(const Py_buffer *view) noexcept:
     return -1
 
 
-cdef void *plain(object array, int *kind, intp_t *n_values, bint writeable=False) noexcept:
+cdef const void *plain(object array, int *kind, intp_t *n_values) noexcept:
     """Return the values of a one-dimensional, contiguous array of native numbers; NULL and a count of -1 for others.
 
     ``kind`` is that of the numbers, or ``PLR_KINDS`` to learn it. The pointer is valid until the array is freed or
     resized. A subclass, such as a masked array, is not plain.
     """
     cdef Py_buffer view
-    cdef void *values = NULL
+    cdef const void *values = NULL
     cdef int found
     n_values[0] = -1
     if type(array) is not NDARRAY:
         return NULL
     try:
-        PyObject_GetBuffer(array, &view, PyBUF_FORMAT | PyBUF_STRIDES | (PyBUF_WRITABLE if writeable else 0))
-    except (BufferError, ValueError):  # the array is read-only, or no format describes its type
+        PyObject_GetBuffer(array, &view, PyBUF_FORMAT | PyBUF_STRIDES)
+    except (BufferError, ValueError):  # no format describes its type
         return NULL
     found = kind_of(&view)
     if found >= 0 and kind[0] in (found, PLR_KINDS) and view.ndim == 1 and view.strides[0] == view.itemsize:
@@ -207,6 +145,7 @@ def plain_copy(values, n_threads, int refused=0):
     None is returned too if a value is not finite, or has one of the ``refused`` flags. One pass, which threads share.
     """
     cdef Column column
+    cdef double[::1] copies
     cdef intp_t n
     if type(values) is not NDARRAY:
         return None
@@ -216,7 +155,8 @@ def plain_copy(values, n_threads, int refused=0):
     if n < 1:
         return None
     copy = EMPTY(values.shape)
-    column.copy = <double *>data_of(copy)
+    copies = copy.reshape(-1)
+    column.copy = &copies[0]
     run_ranges(copy_one_column, &column, n, 1.0, threads_of_pass(n_threads, n))
     return None if column.found & (PLR_NOT_FINITE | refused) else copy
 
@@ -232,28 +172,15 @@ def same_numbers(first, second):
     return np.array_equal(first, second)
 
 
-def found_among(array, n_threads):
-    """Return the flags of ``magnitudes.h`` for a C-contiguous array of doubles, in one pass, which threads share."""
-    cdef intp_t n = 0
-    cdef const double *values = doubles_of(array, &n)
-    return found_by_threads(values, n, threads_of_pass(n_threads, n))
+def found_among(const double[::1] values, n_threads):
+    """Return the flags of ``magnitudes.h`` for what occurs among the values, in one pass, which threads share."""
+    return found_by_threads(numbers(values), values.shape[0], threads_of_pass(n_threads, values.shape[0]))
 
 
-def are_all_alike(relevance, offsets):
-    """Return whether no query has documents of different relevance; the arrays are of float64 and int64, contiguous."""
-    cdef Queries queries
-    queries.relevance, queries.offsets = <const double *>data_of(relevance), <const int64_t *>data_of(offsets)
-    return bool(all_alike(&queries, offsets.size - 1))
-
-
-cdef struct Results:
-    double *to
-    const double *values
-
-
-cdef void copy_results(void *results_, intp_t start, intp_t stop) noexcept nogil:
-    cdef const Results *results = <const Results *>results_
-    memcpy(results.to + start, results.values + start, (stop - start) * sizeof(double))
+def are_all_alike(const double[::1] relevance, const int64_t[::1] offsets):
+    """Return whether no query has documents of different relevance."""
+    cdef Queries queries = Queries(integers(offsets), NULL, numbers(relevance), NULL, 0, 0)
+    return bool(all_alike(&queries, offsets.shape[0] - 1))
 
 
 cdef class CheckedBatch:
@@ -280,11 +207,11 @@ cdef class CheckedBatch:
         columns.scores.found = columns.relevance.found = 0
         if n_items < 1 or not is_plain_number_of_threads(n_threads):
             return False
-        if relevance is not NOT_TAKEN:
+        if relevance is not ABSENT:
             columns.relevance.given = <const char *>plain(relevance, &columns.relevance.kind, &n_relevance)
             if n_relevance != n_items:
                 return False
-        if rank_weights is not NOT_TAKEN:
+        if rank_weights is not ABSENT:
             given_weights = <const double *>plain(rank_weights, &doubles, &n_ranks)
             if n_ranks < 1:
                 return False
@@ -302,13 +229,16 @@ cdef class CheckedBatch:
             elif not copy_plain_counts(<list>offsets, &starts[0], n_offsets):
                 return False
             self.offsets = starts
-        self.n_threads, self.threads_of_pass = n_threads, threads_of_pass(n_threads, n_items)
+        self.n_threads = n_threads
         columns.scores.copy, columns.relevance.copy = &copies[0], &copies[0] + n_items
-        run_ranges(copy_columns, &columns, n_items, 1.0, self.threads_of_pass)
+        run_ranges(copy_columns, &columns, n_items, 1.0, threads_of_pass(n_threads, n_items))
         self.found_in_scores, self.found_in_relevance = columns.scores.found, columns.relevance.found
+        if n_ranks > 0:
+            self.found_in_rank_weights = found_while_copying(
+                &copies[0] + n_items + n_relevance, given_weights, PLR_DOUBLES, n_ranks)
         if (
             columns.scores.found & PLR_NOT_FINITE or not each_within(columns.relevance.found)
-            or not copy_each_within_limits(&copies[0] + n_items + n_relevance, given_weights, n_ranks)
+            or not each_within(self.found_in_rank_weights)
             or (n_relevance > 0 and look_exchanged(&copies[0], &copies[0] + n_items, n_items))
         ):
             return False
@@ -329,12 +259,13 @@ cdef class CheckedBatch:
             self.relevance = relevance
         if rank_weights is not None:
             self.rank_weights = rank_weights.reshape(-1)
+            self.found_in_rank_weights = found_in(numbers(self.rank_weights), self.rank_weights.shape[0])
             self.n_ranks = rank_weights.shape[1]
             self.next_rank_weights = self.n_ranks if rank_weights.shape[0] > 1 else 0
         self.found_in_scores = found_in(numbers(self.scores), self.scores.shape[0])
         if relevance is not None:
             self.found_in_relevance = found_in(numbers(self.relevance), self.scores.shape[0])
-        self.n_threads, self.threads_of_pass = n_threads, 1
+        self.n_threads = n_threads
         self.measure(offsets.size - 1)
         return 0
 
@@ -355,52 +286,15 @@ cdef class CheckedBatch:
             min(self.n_ranks, self.longest), self.next_rank_weights)
         return longest <= <uint64_t>self.n_items and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
 
-    cdef int warn_if_all_alike(self, str name="relevance") except -1:
-        """Warn of a batch whose gradient is 0 whatever the scores; a single query may have nothing relevant."""
-        if self.n_queries > 1 and self.n_items > 0 and all_alike(&self.queries, self.n_queries):
-            validation.nothing_to_learn_in_call(name)
-        return 0
-
     def all_alike(self):
         """Return whether no query has documents of different relevance."""
         return bool(all_alike(&self.queries, self.n_queries))
 
-    cdef double *result(self, intp_t n_values) except NULL:
-        """Return the memory of a new array for the result of a call.
-
-        The result of a query of several items is not set: whichever thread computes it is the first to touch it. That
-        of a single item, which most functions skip, is 0, and so is everything if no rank counts.
-        """
-        cdef const int64_t *offsets = self.queries.offsets
-        cdef intp_t q
-        self._result = EMPTY(n_values)
-        self._values = <double *>data_of(self._result)
-        if n_values == self.n_queries or self.queries.n_ranks == 0:
-            memset(self._values, 0, n_values * sizeof(double))
-            return self._values
-        for q in range(self.n_queries):
-            if offsets[q + 1] - offsets[q] == 1:
-                self._values[offsets[q]] = 0.0
-        return self._values
-
-    cdef object delivered(self, intp_t n_values, object out):
-        """Return the result, in ``out`` if the caller gave one, so that only finished results are written."""
-        cdef intp_t length
-        cdef int doubles = PLR_DOUBLES
-        cdef Results results
-        if out is None:
-            return self._result
-        results = Results(<double *>plain(out, &doubles, &length, True), self._values)
-        if length == n_values:
-            run_ranges(copy_results, &results, n_values, 0.5, self.threads_of_pass)
-        else:  # not contiguous
-            COPYTO(out, self._result)
-        return out
-
-    cdef object offsets_array(self):
-        """Return a copy of the offsets, for ``validation``."""
+    def offsets_array(self):
+        """Return a copy of the offsets."""
         array = EMPTY(self.n_queries + 1, INT64)
-        memcpy(data_of(array), self.queries.offsets, (self.n_queries + 1) * sizeof(int64_t))
+        cdef int64_t[::1] copies = array
+        memcpy(&copies[0], self.queries.offsets, (self.n_queries + 1) * sizeof(int64_t))
         return array
 
 
@@ -414,25 +308,6 @@ def batch_of(scores, relevance, rank_weights, offsets, n_threads):
     """Return the batch of checked copies: relevance and rank weights, as rows, may be None."""
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
     batch.take(scores, relevance, rank_weights, offsets, n_threads)
-    return batch
-
-
-cdef CheckedBatch checked_batch(
-    object scores, object relevance, object rank_weights, object offsets, object n_threads, str name="relevance",
-    bint limited=True, bint unretrieved=False
-):
-    """Return the arrays of a call. ``relevance`` may have another ``name``, and no limits of magnitude.
-
-    With ``unretrieved`` the scores may be -inf.
-    """
-    cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
-    cdef bint with_relevance = relevance is not NOT_TAKEN, with_weights = rank_weights is not NOT_TAKEN
-    if not batch.read_plain(scores, relevance, rank_weights, offsets, n_threads):
-        scores, relevance, rank_weights, offsets = validation.arrays_of_queries(
-            scores, relevance, rank_weights, offsets, name, limited, with_relevance, with_weights, unretrieved)
-        batch.take(scores, relevance, rank_weights, offsets)
-    elif offsets is None and batch.n_items > longest_list:
-        validation.query_offsets(None, batch.n_items)
     return batch
 
 
@@ -450,10 +325,19 @@ cdef object empty(intp_t n_values):
     return EMPTY(n_values)
 
 
-cdef object checked_output(object out, intp_t n_values):
-    """Return ``out`` if it is None or an array that results can be copied to."""
-    cdef intp_t length = n_values
-    cdef int doubles = PLR_DOUBLES
-    if out is not None:
-        plain(out, &doubles, &length, True)
-    return out if length == n_values else validation.output(out, (n_values,))
+cdef object result_of(const Queries *queries, intp_t n_queries, intp_t n_values):
+    """Return a new array for the result of a batch, one for each query or each item.
+
+    The result of a query of several items is not set: whichever thread computes it is the first to touch it. That of a
+    single item, which most functions skip, is 0, and so is everything if no rank counts.
+    """
+    cdef intp_t q
+    cdef double[::1] values
+    if n_values == n_queries or queries.n_ranks == 0:
+        return ZEROS(n_values)
+    result = EMPTY(n_values)
+    values = result
+    for q in range(n_queries):
+        if queries.offsets[q + 1] - queries.offsets[q] == 1:
+            values[queries.offsets[q]] = 0.0
+    return result

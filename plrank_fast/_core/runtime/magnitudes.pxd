@@ -4,7 +4,6 @@ from plrank_fast._core.runtime.scalar_types cimport int64_t
 
 cdef bint any_negative(const double *values, size_t n) noexcept nogil
 cdef bint are_finite(const double *values, size_t n) noexcept nogil
-cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil
 cdef bint are_within_limits(const double *values, size_t n) noexcept nogil
 
 cdef extern from "runtime/atomics.h" nogil:

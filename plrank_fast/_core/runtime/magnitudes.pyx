@@ -4,7 +4,6 @@ Values are within the limits if they are finite and all of them are 0, or the la
 2**200.
 """
 
-from plrank_fast._core.runtime.buffers cimport numbers
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport run_ranges, share_ranges
@@ -78,16 +77,6 @@ cdef bint any_negative(const double *values, size_t n) noexcept nogil:
 
 cdef bint are_within_limits(const double *values, size_t n) noexcept nogil:
     return within(kernels.found_in(values, n))
-
-
-cdef bint copy_each_within_limits(double *to, const double *values, size_t n) noexcept nogil:
-    """Copy the values; return whether every group of them is within the limits."""
-    return n == 0 or each_within(kernels.found_while_copying[PLR_DOUBLES](to, values, n))
-
-
-def found_among(const double[::1] values):
-    """Return the flags of ``magnitudes.h`` for what occurs among the values."""
-    return found_in(numbers(values), values.shape[0])
 
 
 def all_finite(const double[::1] values):
