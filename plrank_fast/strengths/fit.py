@@ -15,7 +15,7 @@ from plrank_fast.strengths.likelihood import Likelihood
 from plrank_fast.strengths.model import Model
 from plrank_fast.strengths.observed import Observed, columns_of, number_of, read
 from plrank_fast.strengths.uncertainty import clusters_of, covariance_of_omissions, covariance_of_slopes
-from plrank_fast.strengths.undecided import describe, groups_of, require_draws, require_seen
+from plrank_fast.strengths.undecided import describe, groups_of, require_seen
 from plrank_fast.validation import FloatArray
 
 MOST_ITEMS = 5_000  # their covariance takes 200 MB, and its inverse seconds
@@ -131,8 +131,8 @@ def fit_strengths(
     L^2 T^2 steps for the Hessian; battles are counted by pair and result, whatever their number. Draws need a cycle of
     items with more wins than draws: after one win and one draw of a pair, no strengths are the most likely ones.
 
-    Differences are finite within a strong component of "came before in some ranking", and only there. With features or
-    draws in longer rankings, the fit is refused if a variance exceeds 1e10 over the smallest weight.
+    Differences are finite within a strong component of "came before in some ranking", and only there. Coefficients and
+    log deltas are refused if a variance exceeds 1e10 over the smallest weight.
 
     Without ties this is the model of Plackett and Luce, and with two items of Bradley and Terry. With ties it is the
     rank-ordered logit with the exact marginal likelihood of ties (``exactm`` in Stata), and Cox's model with a stratum
@@ -206,9 +206,7 @@ def fit_strengths(
         if len(above) > 1:
             observed, source = observed.split(groups)
             likelihood, codes = Likelihood(observed, n_items, ties, n_threads), None if codes is None else codes[source]
-    if ties == "davidson" and columns is None:
-        require_draws(likelihood, ridge > 0.0)
-    elif ties == "unknown":
+    if ties == "unknown":
         _warn_of_ties(observed)
     model = Model(likelihood, names_, columns, units, ridge, means - means.mean(), groups, origin)
     parameters, inverse = model.maximum()

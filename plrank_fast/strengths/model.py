@@ -124,8 +124,8 @@ class Model:
         inverse = inverse_of_positive(information / scale / scale[:, np.newaxis])
         inflation = np.diag(inverse)
         weak = not (np.isfinite(inflation).all() and inflation.min() > 0.0 and inflation.max() < MOST_INFLATION)
-        if not self.penalty.any():  # a variance is a few times one over the weight of a ranking
-            weak = weak or bool((inflation * self.likelihood.least() > MOST_INFLATION * scale**2).any())
+        far = inflation * self.likelihood.least() > MOST_INFLATION * scale**2  # than a few times one over a weight
+        weak = weak or bool((far & (self.penalty == 0.0)).any())
         if weak:
             self.refuse(np.nan_to_num(np.abs(inflation), nan=1e99) / np.maximum(scale, 1e-75) ** 2)
         return inverse / scale / scale[:, np.newaxis]
@@ -186,7 +186,8 @@ class Model:
         more = f" and {len(others) - MOST_NAMED} more" if len(others) > MOST_NAMED else ""
         what = ", ".join(others[:MOST_NAMED]) + more or "the strengths"
         remedy = "a larger ridge" if self.penalty.any() else "a ridge"
-        remedy = f"{remedy}, or ties='unknown'" if self.likelihood.n_draws else remedy
+        draws = "ties='unknown', as draws need a cycle of items with more wins than draws"
+        remedy = f"{remedy}, or {draws}" if self.likelihood.n_draws else remedy
         remedy = "fewer features, without constant columns or sums of others" if any(self.n_coefficients) else remedy
         validation.require(False, f"the rankings determine {what} too weakly, or at infinity only: pass {remedy}")
 

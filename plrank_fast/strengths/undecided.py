@@ -1,4 +1,4 @@
-"""Groups of items whose differences rankings do not decide, and a weight of draws that battles do not decide."""
+"""Groups of items whose differences rankings do not decide, by names."""
 
 from __future__ import annotations
 
@@ -130,32 +130,3 @@ def describe(groups: IntArray, above: NDArray[np.bool_], names: Sequence[Any]) -
         texts.append(f"item{'s' if many else ''} {', '.join(items)} {how}" + ("" if over and under else " any other"))
     rest = [f"and so on for {len(above) - MOST_NAMED} more groups"] if len(above) > MOST_NAMED else []
     return "; ".join(texts + rest)
-
-
-def require_draws(likelihood: Likelihood, ridge: bool) -> None:
-    """Require what gives Davidson's model a maximum, for battles: a cycle of items with more wins than draws.
-
-    Otherwise strengths and log delta can grow together without end: of one win and one draw of a pair, for instance.
-    With a ridge, or rankings of more items, a result that is no draw is required only.
-    """
-    battles, others, n = likelihood.battles, likelihood.others, likelihood.n_items
-    i, j, (won, lost, drawn) = battles.i, battles.j, battles.results.T > 0.0
-    if likelihood.n_features or others.counts.size or not drawn.any() or (won & lost).any():
-        return
-    problem, remedy = "all battles are draws", "drop the draws (ties='unknown')"
-    decided = won.any() or lost.any()
-    if decided and not ridge:
-        from_ = np.concatenate([i[drawn], j[drawn], i[won], j[lost]])
-        to = np.concatenate([j[drawn], i[drawn], j[won], i[lost]])
-        gain = np.repeat([-1.0, 1.0], [2 * np.count_nonzero(drawn), np.count_nonzero(won) + np.count_nonzero(lost)])
-        best, decided = np.zeros(n), False
-        for _ in range(n):  # a path of as many results as there are items repeats one, and closes a cycle
-            longer = best.copy()
-            np.maximum.at(longer, to, best[from_] + gain)
-            if (longer == best).all():
-                break
-            best = longer
-        else:
-            decided = True
-        problem, remedy = "no cycle of items has more wins than draws", "pass a ridge, or ties='unknown'"
-    validation.require(decided, f"the battles do not determine the weight of a draw, since {problem}: {remedy}")

@@ -637,9 +637,15 @@ def test_deltas_at_any_distance():
 @pytest.mark.parametrize(
     ("battles", "problem"),
     [
-        ([["a", "b"], [{"a", "b"}]], "no cycle of items has more wins than draws: pass a ridge"),
-        ([[{"a", "b"}], [{"c", "b"}]], "all battles are draws: drop the draws"),
-        ([["a", "b"], ["b", "c"], [{"c", "d"}], [{"d", "a"}]], "no cycle of items has more wins than draws"),
+        (
+            [["a", "b"], [{"a", "b"}]],
+            "determine log delta 2 too weakly, .* draws need a cycle of items with more wins than draws",
+        ),
+        ([[{"a", "b"}], [{"c", "b"}]], "determine log delta 2 too weakly"),
+        (
+            [["a", "b"], ["b", "c"], [{"c", "d"}], [{"d", "a"}]],
+            "as draws need a cycle of items with more wins than draws",
+        ),
         ([["a", "b"], ["b", "c"]], "item 'a' never comes after any other; item 'b' comes after some"),
     ],
 )
@@ -647,6 +653,10 @@ def test_what_draws_do_not_decide(battles, problem):
     """Mutants: one win and one draw of a pair as enough (a fit of 10^15); cycles with as many wins as draws."""
     with pytest.raises(ValueError, match=problem):
         plr.fit_strengths(battles, ties="davidson")
+    with pytest.raises(
+        ValueError, match="determine log delta 2 too weakly, or at infinity only: pass a larger ridge, or"
+    ):
+        plr.fit_strengths([[{"a", "b"}], [{"c", "b"}]], ties="davidson", ridge=1.0)
     decided = plr.fit_strengths([["a", "b"], ["b", "c"], [{"a", "c"}]], ties="davidson")  # two wins, one draw
     assert np.isfinite(decided.standard_errors).all()
     assert np.abs(decided.strengths).max() < 5.0
