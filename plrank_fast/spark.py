@@ -234,10 +234,9 @@ class _Documents:
         queries = self.of_queries.get("held_out", np.zeros(self.sizes.size)) == held_out
         rows = slice(None) if queries.all() else np.repeat(queries, self.sizes)
         matrix = import_extra("xgboost", "xgboost").DMatrix(self.features[rows], self.label[rows])
-        if queries.any():
-            matrix.set_group(self.sizes[queries])
-            if "weight" in self.of_queries:
-                matrix.set_weight(self.of_queries["weight"][queries])
+        matrix.set_group(self.sizes[queries])
+        if "weight" in self.of_queries:
+            matrix.set_weight(self.of_queries["weight"][queries])
         return matrix
 
 

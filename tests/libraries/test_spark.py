@@ -116,7 +116,7 @@ def test_arrays_and_held_out_queries(frame, table):
 
 
 def test_a_worker_without_documents(spark, table):
-    """Mutant: groups of none."""
+    """Mutant: an empty partition is read as any other."""
     one = table[table["query"] == "q39"]
     found = train(spark.createDataFrame(one.drop(columns="held_out")), PARAMETERS, 3, obj=Objective(), **COLUMNS)
     assert_same(found, alone(one, Objective(), 3), one)
