@@ -131,10 +131,9 @@ VALUE_ERRORS = [
     (lambda: plr.losses.pointwise([0.0], [2.0], kind="logistic"),
      "labels must be from 0 to 1, got 2.0 at index 0"),
     *((call, "from 0 to 200, got 1024.0 at index 0: grades have gains of 2**grade - 1; rescale labels of another scale")
-      for call in (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), lambda: plr.err([0.0], [1024.0]),
-                   lambda: plr.gains([1024]))),
-    (lambda: RankingMetric().evaluate([0.0], [1024.0]),
-     "from 0 to 200, got 1024.0 at index 0: with gain='exponential' these are grades; pass gain='linear' for gains"),
+      for call in (lambda: plr.err([0.0], [1024.0]), lambda: plr.gains([1024]))),
+    *((call, "got 1024.0 at index 0: with gain='exponential' these are grades; pass gain='linear' for gains")
+      for call in (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), lambda: RankingMetric().evaluate([0.0], [1024.0]))),
     (lambda: plr.pl_rank_exact([0.0, -np.inf], [0.0, 1.0], [1.0]),
      "scores must be finite, got -inf at index 1: leave out documents of weight 0, in a loss of PyTorch or JAX by "
      "mask=scores > -inf, as only functions of rankings take them"),
