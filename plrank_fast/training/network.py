@@ -43,7 +43,7 @@ class ScoringNetwork:
         self._optimizer = kinds[config.optimizer](self._parameters, lr=config.learning_rate)
         self._output: Any = None  # of the last call of `forward`, with its graph
 
-    def forward(self, features: npt.NDArray[np.float32]) -> npt.NDArray[np.float64]:
+    def forward(self, features: npt.NDArray[Any]) -> npt.NDArray[np.float64]:
         """Compute the scores of a batch, along whose gradient `step` goes, shape (n_docs,)."""
         self._output = self._layers(self._inputs(features)).squeeze(1)
         scores: npt.NDArray[np.float64] = self._output.detach().numpy().astype(np.float64)

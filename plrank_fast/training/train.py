@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import fields
 from functools import partial
 from typing import Any, Literal, TypedDict, Unpack
 from warnings import warn
@@ -11,11 +11,12 @@ import numpy as np
 
 from plrank_fast._shared.interruption import deferred_interrupt
 from plrank_fast._shared.progress_bar import make_bar
-from plrank_fast.data import RankingData, normalize_queries
-from plrank_fast.data.ranking_data import in_order_of
+from plrank_fast.data import RankingData
+from plrank_fast.data.ranking_data import finite_features, in_order_of
 from plrank_fast.offsets import offsets_from_qid
 from plrank_fast.training.config import DEFAULT_EPOCHS, TrainingConfig
 from plrank_fast.training.model import RankingModel
+from plrank_fast.training.parts import Part
 from plrank_fast.training.results import PROGRESS, UNTRAINED, show_progress
 from plrank_fast.training.trainer import TrainingRun
 from plrank_fast.validation import (
@@ -129,21 +130,24 @@ def train(
     known_settings(settings, [field.name for field in fields(TrainingConfig)], train)
     config = TrainingConfig.from_preset(**settings)
     threads(n_threads)
-    splits = {"train": in_single_precision(ranking_data(data, "data"), "data")}
+    training = held_out = in_single_precision(ranking_data(data, "data"), "data")
+    chosen = np.zeros(len(training), dtype=bool)
     if validation is None:
-        require(len(splits["train"]) > 1, "data must have two queries or more without validation, got 1")
-        chosen = np.arange(len(splits["train"])) % HELD_OUT == HELD_OUT - 1
+        require(len(training) > 1, "data must have two queries or more without validation, got 1")
+        chosen[HELD_OUT - 1 :: HELD_OUT] = True
         chosen[-1] |= not chosen.any()
-        splits = {"train": splits["train"][~chosen], "vali": splits["train"][chosen]}
     else:
         held_out = in_single_precision(ranking_data(validation, "validation"), "validation")
-        splits["vali"] = in_order_of(splits["train"].feature_names, held_out, "validation")
-        columns = [part.n_features for part in splits.values()]
-        require(len(set(columns)) == 1, f"validation must have the {columns[0]} features of data, got {columns[1]}")
-    if config.normalize_features:
-        splits = {name: normalize_queries(part) for name, part in splits.items()}
+        held_out = in_order_of(training.feature_names, held_out, "validation")
+        columns = training.n_features, held_out.n_features
+        require(columns[0] == columns[1], f"validation must have the {columns[0]} features of data, got {columns[1]}")
+    queries = np.flatnonzero(chosen) if validation is None else np.arange(len(held_out))
+    parts = {
+        "train": Part.selected(training, np.flatnonzero(~chosen), normalized=config.normalize_features),
+        "vali": Part.selected(held_out, queries, normalized=config.normalize_features),
+    }
     run = TrainingRun(
-        config, None, splits, None, epochs=DEFAULT_EPOCHS if epochs is minutes is None else epochs, minutes=minutes,
+        config, None, parts, None, epochs=DEFAULT_EPOCHS if epochs is minutes is None else epochs, minutes=minutes,
         patience=patience, n_threads=-1 if n_threads is None else n_threads,
     )  # fmt: skip
     with deferred_interrupt() as interrupted, make_bar("train", 1.0, PROGRESS, quiet=quiet) as bar:
@@ -154,11 +158,12 @@ def train(
 
 
 def in_single_precision(data: RankingData, name: str) -> RankingData:
-    """Return a data set with features of the type in which networks are trained, which must hold them."""
+    """Return a data set whose features are finite in the type in which networks are trained."""
     features: Any = data.features
     largest = float(np.finfo(np.float32).max)
     within(features, f"features of {name}", -largest, largest, ", the range of float32: rescale them")
-    return replace(data, features=features.astype(np.float32, copy=False))
+    finite_features(features, data.feature_names)  # they may have been changed
+    return data
 
 
 def ranking_data(data: Any, name: str) -> RankingData:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import nullcontext
 from dataclasses import asdict
 from math import prod
@@ -20,6 +20,7 @@ import numpy as np
 
 from plrank_fast._shared.archive import Arrays, interpreting
 from plrank_fast._shared.memory import require_bytes
+from plrank_fast.chunks import query_chunks
 from plrank_fast.data import RankingData
 from plrank_fast.training.batches import Batches
 from plrank_fast.training.checkpoint import CHECKPOINT, Checkpoint, Limits, Progress
@@ -28,6 +29,7 @@ from plrank_fast.training.evaluation import History, Metrics, evaluate_scores
 from plrank_fast.training.loss import Loss
 from plrank_fast.training.model import RankingModel, weight_shapes
 from plrank_fast.training.network import ScoringNetwork, set_model_threads
+from plrank_fast.training.parts import Part
 from plrank_fast.training.ranks import ALONE, Ranks
 from plrank_fast.training.sources import Source, Splits
 from plrank_fast.validation import real
@@ -35,6 +37,7 @@ from plrank_fast.validation import real
 CHECKPOINT_SECONDS = 10.0  # the most whole epochs that a kill loses take
 # of float32: itself, its best value, its gradient and the two moments of Adam, three of them also at the last epoch end
 BYTES_OF_A_WEIGHT = 32
+NUMBERS_AT_ONCE = 2**20  # features of documents that are scored at once; bounds the memory of their copies
 REASONS = (None, "minutes", "patience", "epochs", "interrupted")  # None: go on; later ones take precedence
 
 Observer = Callable[["TrainingRun"], None]
@@ -43,20 +46,20 @@ Observer = Callable[["TrainingRun"], None]
 class TrainingRun:
     """A network in training, with its data, settings and folder.
 
-    ``config`` determines the result, ``source`` says where the data ``splits`` came from, and ``folder`` is that of the
-    checkpoint, or both are None; it must exist when training begins, and the caller locks it. ``epochs`` and
-    ``minutes``, of which at least one is necessary, limit the training, that before a resume included, and so does
-    ``patience``, the number of epochs without a better one. ``n_threads`` are those of the gradient; PyTorch has one,
-    as more may change the last bits of the result. The state at the last epoch end is saved at the beginning, at the
-    end, at an interrupt, and at epoch ends ``checkpoint_seconds`` apart. The first of the ``ranks`` writes; their other
-    arguments, except for threads, must be equal.
+    ``config`` determines the result, ``source`` says where the data ``splits``, or parts of data sets, came from, and
+    ``folder`` is that of the checkpoint, or both are None; it must exist when training begins, and the caller locks it.
+    ``epochs`` and ``minutes``, of which at least one is necessary, limit the training, that before a resume included,
+    and so does ``patience``, the number of epochs without a better one. ``n_threads`` are those of the gradient;
+    PyTorch has one, as more may change the last bits of the result. The state at the last epoch end is saved at the
+    beginning, at the end, at an interrupt, and at epoch ends ``checkpoint_seconds`` apart. The first of the ``ranks``
+    writes; their other arguments, except for threads, must be equal.
     """
 
     def __init__(
         self,
         config: TrainingConfig,
         source: Source | None,
-        splits: Splits,
+        splits: Mapping[str, RankingData | Part],
         folder: str | os.PathLike[str] | None,
         *,
         epochs: int | None = None,
@@ -71,23 +74,24 @@ class TrainingRun:
         set_model_threads(1)
         self.config = config
         self.source = source
-        self.splits = splits
+        self.parts: dict[str, Part] = {name: Part.of(split) for name, split in splits.items()}
+        self.splits: Splits = {name: part.documents for name, part in self.parts.items()}
         self.folder: Path | None = None if folder is None else Path(folder)
         self.n_threads = n_threads
         self.ranks = ranks
         self.progress: Progress = Progress()
         self.batch: int = 0  # in the epoch under way
-        train = splits["train"]
-        needed = BYTES_OF_A_WEIGHT * sum(map(prod, weight_shapes(train.n_features, config.hidden).values()))
+        train, n_features = self.splits["train"], self.parts["train"].data.n_features
+        needed = BYTES_OF_A_WEIGHT * sum(map(prod, weight_shapes(n_features, config.hidden).values()))
         hidden = " ".join(map(str, config.hidden))
-        require_bytes(needed, f"hidden {hidden} and {train.n_features} features mean a network that")
-        self.network: ScoringNetwork = ScoringNetwork(train.n_features, config)
+        require_bytes(needed, f"hidden {hidden} and {n_features} features mean a network that")
+        self.network: ScoringNetwork = ScoringNetwork(n_features, config)
         self._highest = config.max_label
         if config.metric == "err" and self._highest is None:
-            self._highest = max(float(part.labels.max()) for part in splits.values())
-        self.batches: Batches = Batches(train, config.batch_queries, config.seed, ranks)
+            self._highest = max(float(part.labels.max()) for part in self.splits.values())
+        self.batches: Batches = Batches(self.parts["train"], config.batch_queries, config.seed, ranks)
         self.loss: Loss = Loss(config, train, self._highest, n_threads)
-        self._fingerprints = {name: part.fingerprint() for name, part in splits.items()}
+        self._fingerprints = {name: part.fingerprint() for name, part in self.splits.items()}
         self._state: Arrays = {}
         self._keep_state(is_best=True)
 
@@ -203,19 +207,25 @@ class TrainingRun:
         whole.write(self.folder)
         self._saved_at = time.perf_counter()
 
-    def evaluate(self, data: RankingData) -> Metrics:
+    def evaluate(self, data: RankingData | Part) -> Metrics:
         """Evaluate the present network on one of the splits; all ranks must call this together, and share the work."""
-        own = self.network.scores(data.features[self.ranks.share(data.offsets).docs])
-        scores = np.concatenate(self.ranks.gathered(own))
+        part = Part.of(data)
+        documents, share = part.documents, self.ranks.share(part.documents.offsets)
+        first, n_numbers = share.docs.start, int(share.offsets[-1]) * part.data.n_features
+        own = [np.zeros(0)]
+        for chunk in query_chunks(share.offsets, -(-n_numbers // NUMBERS_AT_ONCE) or 1):
+            docs = slice(first + chunk.docs.start, first + chunk.docs.stop)
+            own.append(self.network.scores(part.features_of(docs, chunk.offsets)))
+        scores = np.concatenate(self.ranks.gathered(np.concatenate(own)))
         return evaluate_scores(
-            scores, data.labels, data.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads,
+            scores, documents.labels, documents.offsets, cutoff=self.config.cutoff, n_threads=self.n_threads,
             empty=self.config.empty, with_disparity=self.config.objective == DISPARITY,
             metric=self.config.metric, gain=self.config.gain, max_label=self._highest,
         )  # fmt: skip
 
     def best_model(self) -> RankingModel:
         """Return the network of the best epoch."""
-        train = self.splits["train"]
+        train = self.parts["train"].data
         progress = self.progress
         return RankingModel(
             train.n_features, self.config, progress.best_epoch, train.name, self.best_weights,
@@ -225,7 +235,7 @@ class TrainingRun:
     def _end_epoch(self) -> None:
         """Evaluate the network, and keep the state."""
         progress, quality = self.progress, self.config.quality
-        metrics = self.evaluate(self.splits["vali"])
+        metrics = self.evaluate(self.parts["vali"])
         is_best = not progress.history or quality(metrics) >= quality(progress.history[progress.best_epoch])
         if is_best:
             progress.best_epoch = progress.epoch

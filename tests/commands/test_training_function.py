@@ -3,6 +3,7 @@
 import os
 import pickle
 import signal
+import tracemalloc
 from dataclasses import replace
 from typing import get_args, get_type_hints
 
@@ -40,6 +41,36 @@ def test_kinds_of_data():
     assert same(model, train(DATA[~ROWS], DATA[ROWS]))
     assert not same(model, train(DATA, DATA[ROWS]))
     assert not same(model, train(DATA, seed=1))
+
+
+@pytest.mark.parametrize("numbers_at_once", [1, 100, 2**22])
+def test_features_are_normalised_as_they_are_used(monkeypatch, numbers_at_once):
+    """Data from `normalize_queries` give the same model. Mutants: a batch's range for all of its queries; rows
+    of the whole data set for rows of a part; features of the first chunk for all; the data changed."""
+    normalized = plr.data.normalize_queries(DATA)
+    expected = train(normalized[~ROWS], normalized[ROWS], normalize_features=False)
+    monkeypatch.setattr("plrank_fast.training.trainer.NUMBERS_AT_ONCE", numbers_at_once)
+    before = DATA.fingerprint()
+    for features in (DATA.features, np.asfortranarray(DATA.features), DATA.features.astype(np.float64)):
+        model = train(replace(DATA, features=features))
+        assert all(np.array_equal(model.weights[name], weights) for name, weights in expected.weights.items())
+        assert [*model.history[2].values()] == pytest.approx([*expected.history[2].values()], rel=1e-6)
+    assert DATA.fingerprint() == before
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("normalize_features", [False, True])
+def test_features_are_not_kept_twice(dtype, normalize_features):
+    """Mutants: parts, or normalised features, that are matrices of their own; a copy in single precision; the features
+    of all validation queries at once."""
+    data = plr.data.generate("mslr", 400, n_features=136)
+    data = replace(data, features=data.features.astype(dtype))
+    train(DATA)  # imports
+    tracemalloc.start()
+    train(data, epochs=1, normalize_features=normalize_features)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 0.35 * data.features.nbytes
 
 
 def test_columns_of_frames_in_another_order(tmp_path):
