@@ -155,6 +155,8 @@ class FittedStrengths:
             Strengths of each fit. A row is NaN if its rankings do not determine them; a warning counts these.
         """
         model, parameters = self._of_fit("bootstrap")
+        one = "bootstrap needs items that rankings connect, got"
+        validation.require(len(self.groups) == 1, f"{one} {len(self.groups)} groups: fit each of them by itself")
         number, n = model.likelihood.observed.counts.size, validation.count(n, "n", 1)
         codes = None if clusters is None else clusters_of(clusters, number)[0]
         rng = np.random.default_rng(validation.check_random_state(rng))

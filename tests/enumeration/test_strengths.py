@@ -1,6 +1,7 @@
 """Strengths fitted to rankings: the maximum of the likelihood summed over all orders, closed forms, refusals."""
 
 import itertools
+import pickle
 import runpy
 import sys
 import warnings
@@ -807,13 +808,16 @@ def test_bootstrap(many, by_judge, monkeypatch):
 
 def test_fits_that_no_drawing_determines():
     """Mutants: rows of 10^8 in place of NaN; fractions of rankings drawn; groups drawn as one."""
-    fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"]])
+    fit = pickle.loads(pickle.dumps(plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "c"], ["c", "b"]])))
     with pytest.warns(UserWarning, match=r"of 50 fits to rankings drawn again have no finite maximum, and are NaN"):
         fits = fit.bootstrap(50, rng=0)
     assert np.isnan(fits).any(axis=1).sum() > 10
     assert np.nanmax(np.abs(fits)) < 10.0
     with pytest.raises(ValueError, match=r"weights must be whole numbers, or have clusters drawn, got 0\.5"):
         plr.fit_strengths([["a", "b"], ["b", "a"]], weights=[0.5, 1.0]).bootstrap(2)
+    groups = plr.fit_strengths([["a", "b"], ["c", "d"]], undecided="groups")
+    with pytest.raises(ValueError, match="bootstrap needs items that rankings connect, got 4 groups: fit each of them"):
+        groups.bootstrap(2)
     halves = plr.fit_strengths([["a", "b"], ["b", "a"]] * 4, weights=[0.5, 1.0] * 4)
     assert np.isfinite(halves.bootstrap(5, rng=0, clusters=[0, 0, 1, 1, 2, 2, 3, 3])).all()
 
