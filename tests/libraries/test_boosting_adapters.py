@@ -379,6 +379,12 @@ class TestXGBoost:
             )  # fmt: skip
 
 
+def test_a_worker_without_documents():
+    """Derivatives of none, in float32. Mutant: none of them written as float64."""
+    found = plrank_xgboost.Objective().derivatives(np.zeros(0), np.zeros(0), [0])
+    assert [(each.shape, each.dtype) for each in found] == [((0,), np.float32)] * 2
+
+
 def test_objectives_of_other_libraries(lightgbm, xgboost):
     """The error names the right one. Mutants: AttributeError of a data set; a data set without groups blamed."""
     native = {LightGBM: LightGBM(lightgbm), XGBoost: XGBoost(xgboost)}

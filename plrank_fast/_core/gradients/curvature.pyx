@@ -81,7 +81,9 @@ def divided(
     cdef float[::1] floats = None
     flat = out.reshape(-1)
     call.divisor, call.least = divisor, least
-    if call.n_docs > 0 and out.itemsize == sizeof(float):
+    if call.n_docs == 0:  # a worker without documents
+        return out
+    if out.itemsize == sizeof(float):
         floats = flat
         call.floats = &floats[0]
     else:
