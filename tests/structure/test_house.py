@@ -191,6 +191,12 @@ def test_arrays_are_memoryviews():
     assert sum(len(typed.findall(path.read_text())) for _, path in cython_files()) > 15
 
 
+def test_the_core_calls_nothing_above_it():
+    """Mutant: ``validation.count`` imported within a function of the core."""
+    imports = re.compile(r"^ *(?:from plrank_fast[\w.]* import|import plrank_fast)", re.MULTILINE)
+    assert not [name for name, path in cython_files() if name.startswith("_core/") and imports.search(path.read_text())]
+
+
 def test_kernel_headers_hold_no_state(monkeypatch):
     """Tables that are filled at import are compiled once per level: a header with one has a single reader.
 
