@@ -34,8 +34,8 @@ def sampled(
     *,
     hessian: Any = False,
     baseline: Any = False,
-    noise: Any = "gumbel",
-    sigma: Any = 1.0,
+    noise: str = "gumbel",
+    sigma: float = 1.0,
     value: bool = False,
     one_per_query: bool = False,
     factors: Any = None,
@@ -46,14 +46,13 @@ def sampled(
     """Compute an estimate with the arguments of `pl_rank_3`, the ``baseline`` of policy gradients, and others.
 
     Relevance may be ``validation.ABSENT``. The estimate is one number for each query if ``one_per_query``. It comes
-    after the values of the queries if ``value``, and before its Hessian diagonal with ``hessian``. The last four
-    arguments are those of ``_core.gradients.sampled.estimate``.
+    after the values of the queries if ``value``, and before its Hessian diagonal with ``hessian``. Noise and sigma have
+    been checked. The last four arguments are those of ``_core.gradients.sampled.estimate``.
     """
     with_hessian, with_baseline = validation.flag(hessian, "hessian"), validation.flag(baseline, "baseline")
     batch = _batch(scores, relevance, rank_weights, offsets, n_threads, over_ideal)
     if batch.n_queries > 1 and relevance is not validation.ABSENT and not one_per_query:
         validation.warn_if_nothing_to_learn(batch)
-    law, width = validation.choice(noise, "noise", validation.Noise), validation.factor(sigma, "sigma")
     method = validation.choice(sampler, "sampler", validation.Sampler)
     first, given = validation.first_query_of(rng), None
     if rankings is not None:
@@ -65,7 +64,7 @@ def sampled(
     outputs = validation.output_pair(out, shape) if with_hessian else (validation.output(out, shape), None)
     source = validation.source_of_keys(rng) if given is None else validation.check_random_state(rng)
     values, result, diagonal = _sampled.estimate(
-        estimator, batch, number, method, source, first, given, with_hessian, with_baseline, law, width, given_noise,
+        estimator, batch, number, method, source, first, given, with_hessian, with_baseline, noise, sigma, given_noise,
         value, factors, over_ideal, scaled,
     )  # fmt: skip
     if factors is not None:

@@ -83,7 +83,8 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
+    law, width = validation.choice(noise, "noise", validation.Noise), validation.factor(sigma, "sigma")
     return _estimates.sampled(
         _STOCHASTIC_RANK, scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
-        noise=noise, sigma=sigma,
+        noise=law, sigma=width,
     )  # fmt: skip

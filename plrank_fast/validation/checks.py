@@ -248,6 +248,8 @@ def relative_tolerance(value: Any) -> float:
 
 def flag(value: Any, name: str) -> bool:
     """Return a bool; other types are refused."""
-    if not isinstance(value, (bool, np.bool_)):
+    if value is True or value is False:
+        return value
+    if not isinstance(value, np.bool_):
         raise TypeError(f"{name} must be True or False, got {shown(value)}")
     return bool(value)
