@@ -59,7 +59,10 @@ def __dir__() -> list[str]:
     return __all__
 
 
-POINTWISE_KINDS = {"squared": _likelihood.POINTWISE_SQUARED, "logistic": _likelihood.POINTWISE_LOGISTIC}
+POINTWISE_KINDS: dict[str, object] = {
+    "squared": _likelihood.POINTWISE_SQUARED,
+    "logistic": _likelihood.POINTWISE_LOGISTIC,
+}
 
 
 def pointwise(

@@ -774,9 +774,9 @@ class _RankingLossModule(torch.nn.Module):  # type: ignore[misc]
 
     def __init__(self, reduction: validation.Reduction, n_threads: int | None, **options: Any) -> None:
         super().__init__()
-        self.reduction = CHECKS["reduction"](reduction)
-        self.n_threads = CHECKS["n_threads"](n_threads)
-        self.options = options
+        self.reduction: validation.Reduction = CHECKS["reduction"](reduction)
+        self.n_threads: int | None = CHECKS["n_threads"](n_threads)
+        self.options: dict[str, Any] = options
         self._call = loss_call(self.loss, options)
 
     @validation.hinted
@@ -843,7 +843,7 @@ class PointwiseLoss(_RankingLossModule):
     ``plrank_fast.losses.pointwise`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "pointwise"
+    loss: ClassVar[validation.RankingLossName] = "pointwise"
 
     def __init__(
         self,
@@ -872,7 +872,7 @@ class SoftmaxCrossEntropyLoss(_RankingLossModule):
     once.
     """
 
-    loss = "softmax_cross_entropy"
+    loss: ClassVar[validation.RankingLossName] = "softmax_cross_entropy"
 
     def __init__(self, *, reduction: validation.Reduction = "mean", n_threads: int | None = None) -> None:
         super().__init__(reduction, n_threads)
@@ -898,7 +898,7 @@ class ListMLELoss(_RankingLossModule):
     ``plrank_fast.losses.list_mle`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "list_mle"
+    loss: ClassVar[validation.RankingLossName] = "list_mle"
 
     def __init__(
         self,
@@ -929,7 +929,7 @@ class PairwiseLogisticLoss(_RankingLossModule):
     ``plrank_fast.losses.pairwise_logistic`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "pairwise_logistic"
+    loss: ClassVar[validation.RankingLossName] = "pairwise_logistic"
 
     def __init__(
         self, slope: float = 1.0, *, reduction: validation.Reduction = "mean", n_threads: int | None = None
@@ -961,7 +961,7 @@ class LambdaRankLoss(_RankingLossModule):
     ``plrank_fast.losses.lambda_rank`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "lambda_rank"
+    loss: ClassVar[validation.RankingLossName] = "lambda_rank"
 
     def __init__(
         self,
@@ -1000,7 +1000,7 @@ class LambdaLoss(_RankingLossModule):
     ``plrank_fast.losses.lambda_loss`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "lambda_loss"
+    loss: ClassVar[validation.RankingLossName] = "lambda_loss"
 
     def __init__(
         self,
@@ -1035,7 +1035,7 @@ class ApproxNDCGLoss(_RankingLossModule):
     ``plrank_fast.losses.approx_ndcg`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "approx_ndcg"
+    loss: ClassVar[validation.RankingLossName] = "approx_ndcg"
 
     def __init__(
         self,
@@ -1070,7 +1070,7 @@ class SoftRankLoss(_RankingLossModule):
     ``plrank_fast.losses.soft_rank`` has the formula, the cost and the source. The loss is differentiable once.
     """
 
-    loss = "soft_rank"
+    loss: ClassVar[validation.RankingLossName] = "soft_rank"
 
     def __init__(
         self,
@@ -1114,7 +1114,7 @@ class PlackettLuceLoss(_RankingLossModule):
     >>> same = loss(scores, torch.tensor([[0, 2, 1]]))  # labels of a higher grade come first
     """
 
-    loss = "plackett_luce"
+    loss: ClassVar[validation.RankingLossName] = "plackett_luce"
 
     def __init__(
         self, cutoff: int | None = None, *, reduction: validation.Reduction = "mean", n_threads: int | None = None

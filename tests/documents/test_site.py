@@ -93,6 +93,8 @@ def test_no_block_is_left_out(page):
             continue
         if language == "python" and page.name != "embedding.md":
             continue
+        if language == "py" and "from ray." in code:  # which test_ray.py runs
+            continue
         assert all(line.partition("  #")[0].strip() in examples for line in code.splitlines()), code
 
 
