@@ -16,7 +16,7 @@ from error_bounds import Ratios, ratio
 MOST_TIED = 10_000
 OF_TIES = 1e-10
 STEP = 0.12  # at most; half of pi over it is 82 nats of error
-LOOKS = 60  # times at once
+LOOKS = 60  # times at once, or two for each nat: derivatives of thousands of likely documents arise within a few nats
 LEAST_SHARE = np.finfo(np.longdouble).tiny
 NOTHING = 150.0  # nats below the largest integrand
 LEAST_DERIVATIVE = 1e-295  # it keeps ten digits of a normal number
@@ -42,12 +42,13 @@ def times(log_odds: np.ndarray, counts: np.ndarray, *, finer: bool, derived: boo
     low, high = min(0.0, -float(log_odds[0])) - NOTHING - 5.0, float(np.log1p(counts.sum())) + 5.0
     before = np.inf
     while high - low < 0.9 * before:
-        before, time = high - low, np.linspace(low, high, LOOKS).astype(np.longdouble)
+        before, looks = high - low, max(LOOKS, int(2 * (high - low)))
+        time = np.linspace(low, high, looks).astype(np.longdouble)
         height, _, share = log_integrand(time, log_odds, counts)
         if derived:
             height = height + np.log(np.maximum(counts @ share, LEAST_SHARE))
         near = np.flatnonzero(height > height.max() - NOTHING)
-        low, high = float(time[max(0, near[0] - 1)]), float(time[min(LOOKS - 1, near[-1] + 1)])
+        low, high = float(time[max(0, near[0] - 1)]), float(time[min(looks - 1, near[-1] + 1)])
     step = min(STEP, (high - low) / 250) / (2 if finer else 1)
     return np.arange(low, high, step).astype(np.longdouble)
 
