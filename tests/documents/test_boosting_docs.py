@@ -1,7 +1,6 @@
 """docs/boosting.md: every block runs in the order in which it stands, and what it warns of is so.
 
-Mutants of the recipe as tried: the gradient to ascend (both libraries constant or worse), no division by the mean
-(XGBoost then refuses every leaf for its `min_child_weight`).
+Mutants of the recipe: the gradient to ascend, no division by the mean.
 """
 
 import re

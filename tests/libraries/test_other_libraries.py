@@ -226,6 +226,7 @@ class TestDraws:
         torch = pytest.importorskip("torch")
         with pytest.raises(RuntimeError, match=r"2\^24"):
             torch.multinomial(torch.ones(2**24 + 1), 1)
+        assert sorted(torch.multinomial(torch.tensor([1.0, 0.0, 0.0]), 3).tolist()) == [0, 1, 2]
         generator = torch.Generator().manual_seed(0)
         rows = torch.tensor([[0.6, 0.3, 0.1]]).expand(4000, 3)
         drawn = torch.multinomial(rows, 2, generator=generator).numpy()
