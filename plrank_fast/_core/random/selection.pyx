@@ -200,7 +200,7 @@ cdef intp_t keep_highest(const double *values, intp_t n, intp_t k, double *keys,
     Returns their number; the copies have room for n. O(n).
     """
     cdef intp_t kept = 0
-    if n > WORTH_A_SAMPLE:
+    if n > WORTH_A_SAMPLE and k > 0:
         kept = kernels.keep_from(values, n, -early_key(values, n, k, -1.0), keys, items)
     return kept if kept >= k > 0 else kernels.keep_from(values, n, -INFINITY, keys, items)
 
