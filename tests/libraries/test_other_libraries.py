@@ -184,6 +184,21 @@ class TestObjectives:
         _, sizes = handed_over("lightgbm", {"cv": True})
         assert not all(set(each) == {20} for each in sizes)
 
+    def test_lightgbm_needs_a_feature_that_can_be_split(self):
+        """As docs/boosting.md says. Mutant: the parameter of the training alone, not of the data set."""
+        lightgbm = pytest.importorskip("lightgbm")
+        from plrank_fast.lightgbm import Objective
+
+        def train(**of_dataset):
+            parameters = {"objective": Objective(), "min_data_in_leaf": 5, "metric": "None", "verbosity": -1}
+            dataset = lightgbm.Dataset(np.arange(40.0)[:, np.newaxis], GRADES, group=[20, 20], params=of_dataset)
+            dataset.construct()
+            return lightgbm.train(parameters | of_dataset, dataset, 1)
+
+        assert train(min_data_in_leaf=5).num_trees() == 1
+        with pytest.raises(lightgbm.basic.LightGBMError, match="num_features"):
+            train(min_data_in_leaf=20)
+
     def test_xgboost(self):
         seen, sizes = handed_over("xgboost", {"num_parallel_tree": 3})
         assert len(seen) == 3
