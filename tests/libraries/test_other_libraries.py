@@ -33,7 +33,7 @@ def of_trec_eval(metric, cutoff, grades, scores):
     if metric == "ERR" and not shutil.which("perl"):
         pytest.skip("gdeval's program is written in Perl")
     name = {"NDCG": "nDCG", "precision": "P"}.get(metric, metric)
-    measure = ir_measures.parse_measure(f"{name}@{cutoff}" if cutoff else name)
+    measure = getattr(ir_measures, name) @ cutoff if cutoff else getattr(ir_measures, name)
     offsets = [0, len(grades)]
     return ir_measures.calc_aggregate([measure], to_qrels(grades, offsets), to_run(scores, offsets))[measure]
 
