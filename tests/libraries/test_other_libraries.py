@@ -185,7 +185,7 @@ class TestObjectives:
         assert not all(set(each) == {20} for each in sizes)
 
     def test_lightgbm_needs_a_feature_that_can_be_split(self):
-        """As docs/boosting.md says. Mutant: the parameter of the training alone, not of the data set."""
+        """The first round raises otherwise (docs/boosting.md). Mutant: the parameter of the training alone."""
         lightgbm = pytest.importorskip("lightgbm")
         from plrank_fast.lightgbm import Objective
 
