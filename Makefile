@@ -33,7 +33,7 @@ help:  ## show this list
 train: $(VENV)/train compiled  ## train a ranker on generated data, print its NDCG, draw the learning curve (TRAIN_FLAGS=...)
 	$(BIN)/python -m plrank_fast train $(TRAIN_FLAGS)
 
-# Running the same command again continues a stopped run; docs/reproducing.md covers larger sets and more seeds.
+# Running the same command again continues a stopped run; docs/benchmarks.md covers larger sets and more seeds.
 REPRODUCE_FLAGS ?= --minutes 8 --output runs/reproduce-quick
 
 reproduce-quick: $(VENV)/train compiled  ## repeat the paper's experiments and write a report, in 10 minutes (REPRODUCE_FLAGS=...)

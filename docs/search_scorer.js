@@ -1,7 +1,7 @@
 // Pages on how the library is built come after the pages on its use; the numbers are the defaults of Sphinx.
 var Scorer = {
   score: ([page, title, anchor, description, score]) =>
-    /^(numerics|decisions|reliability|benchmarks|reproducing|contributing|how_a_batch_runs|changelog)$/.test(page)
+    /^(numerics|decisions|reliability|benchmarks|contributing|how_a_batch_runs|changelog)$/.test(page)
       ? score - 12
       : score,
   objNameMatch: 11,

@@ -1,6 +1,6 @@
 """Repeat the experiments of the SIGIR 2022 paper, and write a report with its figures and ours.
 
-``docs/reproducing.md`` describes them. They need PyTorch, matplotlib and tqdm, as training on the command line does.
+``docs/benchmarks.md`` describes them. They need PyTorch, matplotlib and tqdm, as training on the command line does.
 """
 
 from __future__ import annotations

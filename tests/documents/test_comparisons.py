@@ -26,7 +26,7 @@ def threads_of_torch():
     torch.set_num_threads(threads)
 
 
-# --- docs/reproducing.md: the generated sets
+# --- docs/benchmarks.md: the generated sets
 
 
 def test_generated_sets(capsys):
@@ -42,7 +42,7 @@ def test_generated_sets(capsys):
 
 def test_documented_order_of_generated_sets():
     """Linear < network < trees on every seed, by margins that no rounding makes. Mutant: a row of the earlier table."""
-    section = (ROOT / "docs" / "reproducing.md").read_text().partition("## The generated sets")[2]
+    section = (ROOT / "docs" / "benchmarks.md").read_text().partition("## The generated sets")[2]
     for shape, (queries, features) in example("generated_sets")["SIZES"].items():
         size = f"{queries} queries" + (f", {features} features" if features else "")
         assert re.search(rf"^\| {shape}, {size} \|", section, re.M | re.I), size
@@ -52,7 +52,7 @@ def test_documented_order_of_generated_sets():
         assert int(linear) + 10 <= int(network) <= int(trees) - 10, seed
 
 
-# --- docs/reproducing.md: marginalised Plackett-Luce
+# --- docs/benchmarks.md: marginalised Plackett-Luce
 
 
 def test_marginalized_rival_converges_to_the_exact_probabilities_and_gradient():
