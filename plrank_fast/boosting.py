@@ -36,7 +36,14 @@ from plrank_fast._core.runtime.arguments import same_numbers
 from plrank_fast._methods.cost_model import nanoseconds
 from plrank_fast._methods.registry import AUTO, ESTIMATORS, EXACT, resolve_method
 from plrank_fast._shared.openmp import threads_of
-from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, check_metric, checked_scale, labelled_metric
+from plrank_fast.named_metrics import (
+    SUMS_OVER_RANKS,
+    LabelledMetric,
+    check_metric,
+    checked_scale,
+    checked_ties,
+    labelled_metric,
+)
 from plrank_fast.rank_weights import GRADES_OR_GAINS, Gain, checked_gain, gains_by
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -429,9 +436,7 @@ class RankingMetric(Workers):
         self.gain = checked_gain(gain)
         self.max_label: float | None = checked_scale(max_label)
         self.expected: bool = validation.flag(expected, "expected")
-        self.ties: validation.RankTies = validation.choice(ties, "ties", validation.RankTies)
-        averaged = self.ties == "index" or metric in SUMS_OVER_RANKS
-        validation.require(averaged, f"ties must be 'index' with metric={metric!r}, got {ties!r}")
+        self.ties: validation.RankTies = checked_ties(ties, self.metric)
         self.empty: float = validation.real(empty, "empty")
         self.rtol: float = validation.relative_tolerance(rtol)
         self._name = None if name is None else _checked_name(name)

@@ -200,13 +200,13 @@ def align_run(run: Run, qrels: Run) -> JudgedRun:
     JudgedRun
         A named tuple (scores, labels, offsets, query_ids, docids) of the queries of ``qrels``. The documents of a query
         are those retrieved, in the order of trec_eval (of equal scores the greater name first), with the label 0 where
-        they have no judgement; then the judged ones that were not retrieved, with the score -inf.
+        they have no judgement or a grade below 0; then the judged ones that were not retrieved, with the score -inf.
 
     Notes
     -----
     A judged query that the run does not answer has no document retrieved: it counts 0, as with the option ``-c`` of
     trec_eval. Leave such queries out of ``qrels`` for the mean over those answered. trec_eval compares scores in
-    float32, and takes grades below 0 for not relevant; NDCG refuses them here.
+    float32. `from_run` keeps grades below 0.
 
     Examples
     --------
@@ -229,7 +229,7 @@ def align_run(run: Run, qrels: Run) -> JudgedRun:
         documents = sorted(score_of, key=lambda document: (score_of[document], document), reverse=True)
         documents += [document for document in label_of if document not in score_of]
         scores += [score_of.get(document, -np.inf) for document in documents]
-        labels += [label_of.get(document, 0.0) for document in documents]
+        labels += [max(label_of.get(document, 0.0), 0.0) for document in documents]
         docids += documents
         lengths.append(len(documents))
     return JudgedRun(np.array(scores), np.array(labels), np.cumsum(lengths), list(judged), docids)

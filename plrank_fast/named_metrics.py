@@ -126,6 +126,14 @@ def check_metric(
     return name
 
 
+def checked_ties(ties: Any, metric: MetricName) -> validation.RankTies:
+    """Return the order of equal scores, of which only sums over ranks have a mean."""
+    order: validation.RankTies = validation.choice(ties, "ties", validation.RankTies)
+    can_be_averaged = order == "index" or metric in SUMS_OVER_RANKS
+    validation.require(can_be_averaged, f"ties must be 'index' with metric={metric!r}, got {ties!r}")
+    return order
+
+
 def checked_scale(max_label: float | None) -> float | None:
     """Return the highest grade of the scale of ERR, if it is given."""
     if max_label is None:

@@ -124,9 +124,15 @@ def gains_of_labels(labels: ArrayLike, n_threads: int | None, name: str = "label
     gain = gains_of_grades(labels, n_threads)
     if gain is not None:
         return gain
-    array = validation.within(validation.real_array(labels, name, ndim=None), name, 0.0, LARGEST_LABEL, why)
+    array = _grades(validation.real_array(labels, name, ndim=None), name, why)
     gain = gains_of_grades(array.reshape(-1), 1)
     return np.exp2(array) - 1.0 if gain is None else gain.reshape(array.shape)
+
+
+def _grades(labels: FloatArray, name: str, why: str) -> FloatArray:
+    """Return labels that are grades; ``why`` ends the message about one that is too high."""
+    remedy = f": {validation.BELOW_0}" if labels.min(initial=0.0) < 0.0 else why
+    return validation.within(labels, name, 0.0, LARGEST_LABEL, remedy)
 
 
 def checked_gain(gain: Gain) -> Gain:
@@ -163,7 +169,7 @@ def satisfaction(
     if gain is not None:
         highest = math.log2(gain.max() + 1.0)
     else:
-        grades = validation.within(validation.real_array(labels, name), name, 0.0, LARGEST_LABEL, GRADES)
+        grades = _grades(validation.real_array(labels, name), name, GRADES)
         gain, highest = gains(grades), float(grades.max(initial=0.0))
     if max_label is not None:
         highest = validation.real(max_label, "max_label", at_least=highest, at_most=LARGEST_LABEL)

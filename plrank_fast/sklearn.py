@@ -13,7 +13,7 @@ from plrank_fast import validation
 from plrank_fast._adapters.searches import has_columns, require_queries, warn_of_one_query, weights_of
 from plrank_fast._methods.registry import EXACT
 from plrank_fast._shared.extras import import_extra
-from plrank_fast.named_metrics import LabelledMetric, labelled_metric
+from plrank_fast.named_metrics import LabelledMetric, checked_ties, labelled_metric
 from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_of_labels
 from plrank_fast.sampling import sample_rankings
 from plrank_fast.validation import FloatArray, IntArray
@@ -61,6 +61,10 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         Gain of a document with label y in "ndcg" and "dcg": 2**y - 1, or y.
     max_label : float, optional
         Highest grade of the scale in "err"; the highest of the labels by default.
+    ties : {"index", "average"}
+        Equal scores in ``score``. "average": the mean over all orders of them, as in ``sklearn.metrics.ndcg_score``,
+        for "ndcg", "dcg", "precision" and "recall". "index": the order of the rows, which flatters a constant model
+        where rows are sorted by label.
     alpha : float
         Penalty on the coefficients, at least 0. Without a penalty they grow until the ranking is deterministic.
     max_iter : int
@@ -114,6 +118,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         metric: validation.MetricName = "ndcg",
         gain: validation.Gain = "exponential",
         max_label: float | None = None,
+        ties: validation.RankTies = "index",
         alpha: float = 1e-4,
         max_iter: int = 200,
         tol: float = 1e-6,
@@ -123,6 +128,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         self.metric = metric
         self.gain = gain
         self.max_label = max_label
+        self.ties = ties
         self.alpha = alpha
         self.max_iter = max_iter
         self.tol = tol
@@ -282,7 +288,7 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         order, offsets = _by_query(qid, scores.size)
         labels = checks.column_or_1d(validation.unmasked(y, "y"))
         of_labels = self._of_labels(labels, order, offsets)
-        values = of_labels.of_ranking(scores[order], offsets, self.n_threads)
+        values = of_labels.of_ranking(scores[order], offsets, self.n_threads, ties=self.ties)
         return float(values @ _query_shares(sample_weight, order, offsets))
 
     def _of_labels(self, y: ArrayLike, order: IntArray, offsets: IntArray) -> LabelledMetric:
@@ -290,8 +296,9 @@ class PlackettLuceRanker(base.BaseEstimator):  # type: ignore[misc]
         metric: validation.MetricName = validation.choice(self.metric, "metric", validation.MetricName)
         linear = validation.choice(self.gain, "gain", validation.Gain) == "linear"
         labels = validation.one_entry_each(validation.real_array(y, "y"), "y", order.size, "documents")
-        if metric == "ndcg" or (metric == "dcg" and not linear):
-            validation.within(labels, "y", 0.0, np.inf, ": NDCG is a share of the ideal DCG" if linear else "")
+        if metric == "ndcg" and linear:
+            validation.within(labels, "y", 0.0, np.inf, validation.A_SHARE_OF_GAINS)
+        checked_ties(self.ties, metric)
         highest = self.max_label
         validation.goes_with(highest, "max_label", metric == "err", "metric='err'")
         return labelled_metric(

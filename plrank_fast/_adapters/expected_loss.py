@@ -28,7 +28,6 @@ CHECKS: dict[str, Callable[[Any], Any]] = {
     "rtol": validation.relative_tolerance,
     "n_threads": validation.threads,
 }  # the options of a loss have these
-A_SHARE = ": NDCG is a share of the ideal DCG, and metric='dcg' takes any sign"
 SCALE = "be given with metric='err': it is the highest grade of the scale, which a batch may lack"
 
 
@@ -88,7 +87,7 @@ def expected_loss(
         if with_gains and gain == "exponential":
             return gains_of_labels(given, n_threads, "labels", GRADES_OR_GAINS)
         values = validation.real_array(given, "labels", n_threads=n_threads)
-        return validation.within(values, "labels", 0.0, np.inf, A_SHARE) if over_ideal else values
+        return validation.within(values, "labels", 0.0, np.inf, validation.A_SHARE_OF_GAINS) if over_ideal else values
 
     def source() -> RandomState:
         return validation.DrawnKey(seed(), first_query) if first_query else seed()

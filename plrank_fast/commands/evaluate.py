@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import Any
+from typing import Any, get_args
 
 from plrank_fast._shared.files import refuse_overwriting, write_atomically
 from plrank_fast.commands.options import add_parameters, add_reading, some_path
-from plrank_fast.named_metrics import METRICS
+from plrank_fast.named_metrics import METRICS, checked_ties
 from plrank_fast.training.config import TrainingConfig
 from plrank_fast.training.model import MODEL, load_model, model_file
-from plrank_fast.validation import count, threads
+from plrank_fast.validation import RankTies, count, threads
+
+EQUAL_SCORES = {"index": "in the order of the file", "average": "the mean over all their orders"}
 
 
 def add_evaluate(commands: Any) -> None:
@@ -27,6 +29,10 @@ def add_evaluate(commands: Any) -> None:
     of_training = "the metric beside NDCG (default: as in the training)"
     parser.add_argument("--metric", choices=METRICS, help=of_training)
     add_parameters(parser, TrainingConfig, ("gain", "cutoff", "empty"), "as in the training")
+    parser.add_argument(
+        "--ties", choices=get_args(RankTies), default="index",
+        help="equal scores: in the order of the file, or the mean over all their orders (default: %(default)s)",
+    )  # fmt: skip
     parser.add_argument("--threads", dest="n_threads", type=int, default=-1, metavar="N", help="threads (default: all)")
     parser.add_argument(
         "--scores", type=some_path, metavar="FILE", help="write one score per document to this file, in their order"
@@ -49,7 +55,8 @@ def evaluate(arguments: argparse.Namespace) -> int:
 
     model = load_model(arguments.model)
     config = model.config
-    cutoff = arguments.cutoff or config.cutoff
+    cutoff, metric = arguments.cutoff or config.cutoff, arguments.metric or config.metric
+    ties = checked_ties(arguments.ties, metric)
     data = load_files(
         arguments.file, normalize=config.normalize_features, string_qids=arguments.string_qids, cache=arguments.cache,
         known_features=model.n_features,
@@ -64,11 +71,12 @@ def evaluate(arguments: argparse.Namespace) -> int:
     empty = config.empty if arguments.empty is None else arguments.empty
     metrics = evaluate_scores(
         scores, data.labels, data.offsets, cutoff=cutoff, n_threads=arguments.n_threads, empty=empty,
-        metric=arguments.metric or config.metric, gain=arguments.gain or config.gain, max_label=config.max_label,
+        metric=metric, gain=arguments.gain or config.gain, max_label=config.max_label, ties=ties,
     )  # fmt: skip
     print(f"{data.n_queries} queries, {data.n_docs} documents")
     print(metrics_table([(data.name, f"epoch {model.epoch}", metrics)], config, cutoff))
     print(empty_queries(empty, [(data.name, queries_without_relevant(data), data.n_queries)]))
+    print(f"equal scores: {EQUAL_SCORES[ties]}")
     if arguments.scores:
         write_atomically(arguments.scores, "".join(f"{score!r}\n" for score in scores.tolist()).encode())
     return 0

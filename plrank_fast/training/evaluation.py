@@ -11,8 +11,8 @@ import numpy.typing as npt
 import plrank_fast as plr
 from plrank_fast import fairness
 from plrank_fast.named_metrics import LabelledMetric, labelled_metric
-from plrank_fast.rank_weights import gains_by
-from plrank_fast.validation import Gain
+from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_by
+from plrank_fast.validation import Gain, RankTies
 
 Metrics = dict[str, float]
 
@@ -41,6 +41,7 @@ def evaluate_scores(
     metric: Any = "ndcg",
     gain: Gain = "exponential",
     max_label: float | None = None,
+    ties: RankTies = "index",
 ) -> Metrics:
     """Compute NDCG@K in four ways, and the disparity of exposure or another metric if wanted.
 
@@ -48,9 +49,11 @@ def evaluate_scores(
     ``expected_...`` takes the exact expected DCG instead. ``disparity`` is the mean over the queries of the squared
     disparity of expected exposure, with gains over the ideal DCG of the query as merit. ``metric`` and
     ``expected_...`` are the means over the queries of another metric by its name. ``empty`` is the value of a query
-    without relevant documents in the means over queries; "drop" leaves such queries out.
+    without relevant documents in the means over queries; "drop" leaves such queries out. ``ties="average"`` takes the
+    mean over all orders of equal scores, for metrics that are sums over ranks.
     """
-    dcg = labelled_metric("dcg", labels, offsets, cutoff=cutoff, gain=partial(gains_by, gain))
+    gain_of_labels = partial(gains_by, gain, why=GRADES_OR_GAINS)
+    dcg = labelled_metric("dcg", labels, offsets, cutoff=cutoff, gain=gain_of_labels)
     ideal = plr.ideal_dcg(dcg.relevance, dcg.rank_weights, offsets=offsets)
     if not ideal.sum() > 0:
         raise ValueError("labels must include a relevant document (above 0); NDCG is not defined without one")
@@ -59,7 +62,7 @@ def evaluate_scores(
 
     def both(named: LabelledMetric) -> dict[str, npt.NDArray[np.float64]]:
         options: dict[str, Any] = {"offsets": offsets, "n_threads": n_threads}
-        return {"": named.of_ranking(scores, **options), "expected_": named.expected(scores, **options)}
+        return {"": named.of_ranking(scores, ties=ties, **options), "expected_": named.expected(scores, **options)}
 
     def mean(values: npt.NDArray[np.float64]) -> float:
         return float(np.nanmean(np.where(answered, values, missing)))
@@ -68,9 +71,7 @@ def evaluate_scores(
         metrics[f"{prefix}ndcg_query"] = mean(values / np.where(answered, ideal, 1.0))
         metrics[f"{prefix}ndcg_dataset"] = float(values.sum() / ideal.sum())
     if metric != "ndcg":
-        named = labelled_metric(
-            metric, labels, offsets, cutoff=cutoff, gain=partial(gains_by, gain), max_label=max_label
-        )
+        named = labelled_metric(metric, labels, offsets, cutoff=cutoff, gain=gain_of_labels, max_label=max_label)
         metrics |= {prefix + metric: mean(values) for prefix, values in both(named).items()}
     if with_disparity:
         exposure = plr.exposure(scores, dcg.rank_weights, offsets=offsets, n_threads=n_threads)

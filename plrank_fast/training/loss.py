@@ -14,7 +14,7 @@ from plrank_fast._methods import registry
 from plrank_fast._methods.registry import ESTIMATORS
 from plrank_fast.data import RankingData
 from plrank_fast.named_metrics import SUMS_OVER_RANKS, LabelledMetric, labelled_metric
-from plrank_fast.rank_weights import gains_by
+from plrank_fast.rank_weights import GRADES_OR_GAINS, gains_by
 from plrank_fast.training.batches import Batch
 from plrank_fast.training.config import DATASET, DCG, DISPARITY, LOSSES, TrainingConfig
 from plrank_fast.validation import Gain
@@ -57,9 +57,8 @@ def _metric_of_training(config: TrainingConfig, data: RankingData, highest: floa
     the mean disparity of the training queries at equal scores is 1, which suits the step length of NDCG.
     """
     name: Any = config.metric
-    metric = labelled_metric(
-        name, data.labels, data.offsets, cutoff=config.cutoff, gain=partial(gains_by, config.gain), max_label=highest
-    )
+    gain = partial(gains_by, config.gain, why=GRADES_OR_GAINS)
+    metric = labelled_metric(name, data.labels, data.offsets, cutoff=config.cutoff, gain=gain, max_label=highest)
     if not (data.labels > 0.0).any():
         raise ValueError(f"labels of {data.name} must include a relevant document (above 0)")
     if config.objective == DCG or name != "ndcg":

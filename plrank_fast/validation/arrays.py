@@ -33,6 +33,7 @@ WEIGHTLESS = (
     "rankings take them"
 )
 LARGEST_EXACT_INTEGER = 2**53  # above it doubles do not represent every integer
+BELOW_0 = "set grades below 0 to 0 if they mean not relevant, as trec_eval does"
 
 
 def real_array(
@@ -148,7 +149,7 @@ def limited_gains(
     outside = _magnitudes.TOO_LARGE | _magnitudes.TOO_SMALL | (_magnitudes.NEGATIVE if not_negative else 0)
     if _arguments.found_among(array, n_threads) & outside:
         within_limits(array, name, offsets)
-        within(array, name, 0.0 if not_negative else -np.inf, np.inf)
+        within(array, name, 0.0 if not_negative else -np.inf, np.inf, f": {BELOW_0}")
     return array
 
 

@@ -15,6 +15,7 @@ from plrank_fast._core.runtime import arguments as _arguments
 from plrank_fast._core.runtime import magnitudes as _magnitudes
 from plrank_fast._core.runtime.arguments import LONGEST_LIST, CheckedBatch, batch_of, plain_batch
 from plrank_fast.validation.arrays import (
+    BELOW_0,
     FloatArray,
     IntArray,
     integer_array,
@@ -26,6 +27,7 @@ from plrank_fast.validation.arrays import (
 from plrank_fast.validation.checks import LARGEST_COUNT, each, given, goes_with, require, threads
 
 A_SHARE = ": NDCG is a share of the ideal DCG, and DCG takes any sign"
+A_SHARE_OF_GAINS = f"{A_SHARE}; {BELOW_0}"
 ABSENT: Any = _arguments.ABSENT  # an array that a function does not take
 FEWEST_TO_JUDGE = 12  # numbers from which their kind can be guessed
 LARGEST_GAIN_TO_JUDGE = 31.0  # of a grade of 5
@@ -117,7 +119,8 @@ def batch(
         warn_if_longer(checked.n_items, LONGEST_LIST)
     if lowest == 0.0:
         if checked.found_in_relevance & (_magnitudes.NEGATIVE | (_magnitudes.ABOVE_ONE if highest == 1.0 else 0)):
-            within(np.asarray(checked.relevance), name, 0.0, highest, why)
+            why_relevance = A_SHARE_OF_GAINS if why == A_SHARE else why
+            within(np.asarray(checked.relevance), name, 0.0, highest, why_relevance)
         if checked.found_in_rank_weights & _magnitudes.NEGATIVE:
             within(real_array(rank_weights, "rank_weights", (1, 2)), "rank_weights", 0.0, np.inf, why)
     return checked

@@ -223,6 +223,16 @@ def test_train_and_evaluate(letor, tmp_path, capsys, error_of, monkeypatch):
     expected = plr.expected_metric(scores, relevant, weights, stop_probability=relevant, offsets=offsets).mean()
     assert f"{expected:.4f}" in out
 
+    test.write_text("".join(f"{label} qid:{label // 4} 1:1 2:1\n" for label in (0, 1, 2, 3)))
+    for ties, words in (("index", "in the order of the file"), ("average", "the mean over all their orders")):
+        done("evaluate", model, test, "--ties", ties)
+        out = capsys.readouterr().out
+        value = plr.ndcg(np.zeros(4), plr.gains(range(4)), cutoff=5, ties=ties)[0]
+        assert out.splitlines()[2].split()[-2] == f"{value:.4f}"  # before the expectation, which is the mean too
+        assert f"equal scores: {words}\n" in out
+    error = error_of("evaluate", model, test, "--ties", "average", "--metric", "mrr")
+    assert error.endswith("--ties must be 'index' with metric='mrr', got 'average'\n")
+
     other, trained_with = tmp_path / "other.txt", "features, and the model was trained with 2"
     other.write_text("1 qid:1 1:1\n")
     assert f"FILE other.txt has 1 {trained_with}: a file of its data that" in error_of("evaluate", model, other)

@@ -8,6 +8,7 @@ import operator
 import os
 import re
 from dataclasses import asdict, replace
+from itertools import permutations
 from unittest.mock import Mock
 
 import numpy as np
@@ -89,6 +90,23 @@ def test_queries_without_relevant_documents(empty, value):
     assert empty_queries(empty, [("few", 2, 4)]) == (
         f"NDCG: mean over queries; those without relevant documents are {words}: 2 of 4 (few)"
     )
+
+
+@pytest.mark.parametrize("metric", ["dcg", "precision", "recall"])
+def test_equal_scores(metric):
+    """The mean over all 24 orders of the documents, each of which the other value has. Mutants: either metric by the
+    order of the file; the expected metric changed."""
+    labels, offsets = np.array([0.0, 3.0, 1.0, 2.0]), np.array([0, 4])
+
+    def of(labels, ties):
+        return evaluate_scores(np.zeros(4), labels, offsets, cutoff=2, metric=metric, ties=ties)
+
+    orders = [of(np.array(each), "index") for each in permutations(labels)]
+    averaged = of(labels, "average")
+    for name in ("ndcg_query", "ndcg_dataset", metric):
+        assert averaged[name] == pytest.approx(np.mean([values[name] for values in orders]), rel=1e-12)
+        assert np.ptp([values[name] for values in orders]) > 0.1
+    assert averaged["expected_ndcg_query"] == of(labels, "index")["expected_ndcg_query"]
 
 
 @pytest.mark.parametrize(
@@ -210,6 +228,8 @@ def test_settings_are_checked(name, values):
 
 NOUGHT = np.zeros(3)
 IRRELEVANT = RankingData(np.eye(3, dtype=np.float32), NOUGHT, [0, 3], name="empty.txt")
+OF_GAINS = RankingData(np.eye(3, dtype=np.float32), np.array([0.0, 300.0, 1.0]), [0, 3])
+WITH_GAINS = {"train": OF_GAINS, "vali": OF_GAINS}
 DIVERGING = TrainingConfig(learning_rate=1e38, optimizer="sgd", **SETTINGS)
 
 
@@ -217,6 +237,9 @@ DIVERGING = TrainingConfig(learning_rate=1e38, optimizer="sgd", **SETTINGS)
     ("message", "call"),
     {
         "labels must include a relevant": lambda run: evaluate_scores(NOUGHT, NOUGHT, np.array([0, 3]), cutoff=2),
+        "labels must be from 0 to 200, got 300.0 at index 1: with gain='exponential' these are": lambda run: run(
+            data=WITH_GAINS
+        ),
         "labels must be from 0": lambda run: evaluate_scores(NOUGHT, NOUGHT - 1, np.array([0, 3]), cutoff=2),
         "labels of empty.txt must include": lambda run: run(data={"train": IRRELEVANT, "vali": IRRELEVANT}),
         "objective disparity needs a method": lambda run: TrainingConfig(method="lambda_rank", objective="disparity"),

@@ -11,6 +11,7 @@ from numpy.lib.stride_tricks import as_strided
 
 import plrank_fast as plr
 from plrank_fast.boosting import BoostingObjective, RankingMetric
+from plrank_fast.training.evaluation import evaluate_scores
 
 SCORES = np.array([0.5, -1.0, 2.0, 0.0, 1.0])
 RELEVANCE = np.array([1.0, 0.0, 3.0, 0.0, 7.0])
@@ -133,7 +134,21 @@ VALUE_ERRORS = [
     *((call, "from 0 to 200, got 1024.0 at index 0: grades have gains of 2**grade - 1; rescale labels of another scale")
       for call in (lambda: plr.err([0.0], [1024.0]), lambda: plr.gains([1024]))),
     *((call, "got 1024.0 at index 0: with gain='exponential' these are grades; pass gain='linear' for gains")
-      for call in (lambda: plr.losses.approx_ndcg([0.0], [1024.0]), lambda: RankingMetric().evaluate([0.0], [1024.0]))),
+      for call in (
+          lambda: plr.losses.approx_ndcg([0.0], [1024.0]), lambda: RankingMetric().evaluate([0.0], [1024.0]),
+          lambda: evaluate_scores(np.zeros(1), np.array([1024.0]), np.array([0, 1]), cutoff=1))),
+    *((call, "got -1.0 at index 0: set grades below 0 to 0 if they mean not relevant, as trec_eval does")
+      for call in (
+          lambda: plr.gains([-1]), lambda: plr.err([0.0], [-1.0]), lambda: plr.losses.lambda_rank([0.0], [-1.0]),
+          lambda: plr.losses.soft_rank([0.0], [-1.0], gain="linear"), lambda: RankingMetric().evaluate([0.0], [-1.0]),
+          lambda: evaluate_scores(np.zeros(1), np.array([-1.0]), np.array([0, 1]), cutoff=1))),
+    *((call, "got -1.0 at index 0: NDCG is a share of the ideal DCG, and DCG takes any sign; set grades below "
+      "0 to 0 if they mean not relevant, as trec_eval does")
+      for call in (
+          lambda: plr.ndcg([0.0], [-1.0]), lambda: plr.ideal_dcg([-1.0]),
+          lambda: evaluate_scores(np.zeros(1), np.array([-1.0]), np.array([0, 1]), cutoff=1, gain="linear"))),
+    (lambda: plr.ndcg([0.0], [1.0], [-1.0]),
+     "rank_weights must be at least 0, got -1.0 at index 0: NDCG is a share of the ideal DCG, and DCG takes any sign"),
     (lambda: plr.pl_rank_exact([0.0, -np.inf], [0.0, 1.0], [1.0]),
      "scores must be finite, got -inf at index 1: leave out documents of weight 0, in a loss of PyTorch or JAX by "
      "mask=scores > -inf, as only functions of rankings take them"),

@@ -85,12 +85,12 @@ def test_documents_that_were_not_retrieved():
 
 
 def incomplete(seed):
-    """A run and judgements, each without documents and a query of the other, with scores that are equal in part."""
+    """A run and judgements, each without documents and a query of the other; equal scores, and grades below 0."""
     rng = np.random.default_rng(seed)
     documents = [f"d{number}" for number in rng.permutation(60)]
     queries = [f"q{number}" for number in range(8)]
     run = {query: {doc: float(rng.integers(0, 9)) / 8 for doc in documents if rng.random() < 0.5} for query in queries}
-    qrels = {query: {doc: int(rng.integers(0, 4)) for doc in documents if rng.random() < 0.3} for query in queries}
+    qrels = {query: {doc: int(rng.integers(-1, 4)) for doc in documents if rng.random() < 0.3} for query in queries}
     qrels["q1"] = dict.fromkeys(qrels["q1"], 0)
     del run["q5"], qrels["q6"]
     return run, qrels
@@ -104,7 +104,8 @@ OF_TREC_EVAL = {
 
 @pytest.mark.parametrize("name", OF_TREC_EVAL)
 def test_metrics_of_trec_eval_on_incomplete_runs(name):
-    """Mutants: judged documents left out that were not retrieved, or unjudged ones; of equal scores the first name."""
+    """Mutants: judged documents left out that were not retrieved, or unjudged ones; of equal scores the first name;
+    grades below 0 kept."""
     pytrec_eval = pytest.importorskip("pytrec_eval", reason="pytrec_eval is not installed")
     cutoffs = (1, 5, 10, 100) if name.endswith("_cut") or name in ("P", "recall", "success") else (None,)
     asked = {f"{name}.{cutoff}" if cutoff else name for cutoff in cutoffs}
@@ -122,6 +123,8 @@ def test_alignment():
     """Rows of three are taken like mappings. Mutants: the queries of the run; the order of the names."""
     run, qrels = incomplete(0)
     judged = align_run(run, qrels)
+    assert any(grade < 0 for documents in qrels.values() for grade in documents.values())
+    assert judged.labels.min() == 0.0
     assert judged.query_ids == list(qrels)
     assert judged.offsets.dtype == np.int64
     assert not np.isfinite(judged.scores[slice(*judged.offsets[5:7])]).any()

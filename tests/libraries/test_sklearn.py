@@ -127,6 +127,35 @@ def test_labels_below_0_have_no_ndcg():
         ranker.score(X, signed, qid=QID)
 
 
+@RANKERS
+@pytest.mark.parametrize("gain", ["linear", "exponential"])
+def test_equal_scores_are_averaged_as_scikit_learn_does(ranker, name, gain):
+    """A constant feature gives all rows of a query one score, which are sorted by label once up and once down.
+
+    Mutants: the order of the rows in ``score``; the option not handed on."""
+    labels, groups = np.array([3, 2, 1, 0, 2, 0, 0]), np.array([0, 0, 0, 0, 1, 1, 1])
+    flat = np.zeros((labels.size, X.shape[1]))
+
+    def score(labels, ties):
+        own, options = clone(ranker), {"ties": ties, "gain": gain, "cutoff": 3}
+        if name == "group_id":
+            own.set_params(eval_metric=plr.boosting.RankingMetric(**options))
+        elif isinstance(own, PlackettLuceRanker):
+            own.set_params(**options)
+        else:
+            own.score_metric = plr.boosting.RankingMetric(**options)
+        return own.fit(X, Y, **{name: QID}).score(flat, labels, **{name: groups})
+
+    gains = labels if gain == "linear" else 2**labels - 1
+    queries = [gains[groups == query] for query in (0, 1)]
+    theirs = [sklearn.metrics.ndcg_score([each], [np.zeros(each.size)], k=3) for each in queries]
+    turned = np.concatenate([labels[groups == query][::-1] for query in (0, 1)])
+    assert score(labels, "index") == pytest.approx(1.0)
+    assert score(turned, "index") < 0.7
+    for given in (labels, turned):
+        assert score(given, "average") == pytest.approx(np.mean(theirs))
+
+
 def test_same_bits_every_time_and_any_order_of_rows(on_team):
     """Rows of a query need not stand together. Mutants: offsets of the rows as they come; labels not reordered; the
     ideal DCG by as many threads as there are processors, whatever ``n_threads`` says."""
