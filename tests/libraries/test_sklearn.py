@@ -276,7 +276,7 @@ def test_the_groups_of_other_libraries_are_refused_with_their_replacement():
     [
         ("qid must have one entry for each", {}, Y, QID[1:]),
         ("qid must not be missing", {}, Y, np.where(QID == 3, np.nan, QID)),
-        ("y must be at least 0", {}, -Y, QID),
+        ("y must be from 0 to 200", {}, -Y, QID),
         ("gain must be one of", {"gain": "log"}, Y, QID),
         ("alpha must be at least 0", {"alpha": -1.0}, Y, QID),
         ("tol must be positive", {"tol": 0.0}, Y, QID),
