@@ -34,6 +34,7 @@ cdef extern from "runtime/team.h" nogil:
         loop_body body
         void *argument
         intp_t next, stop, chunk
+    void plr_take_passes(shared_passes *passes, int seat)
     void plr_share_passes(shared_passes *passes, int seats)
     ctypedef struct calling_thread:
         uintptr_t borrowed
@@ -145,15 +146,18 @@ cdef void run_passes(const Loop *loop, team_times *times, uintptr_t borrowed, in
     cdef shared_passes passes
     cdef team_part part
     cdef intp_t i
-    if borrowed != 0 and size > 1:
+    if borrowed != 0 or size == 1:
         memset(&passes, 0, sizeof(passes))
         passes.times, passes.body, passes.argument = times[0], loop.body, loop.argument
         passes.next, passes.stop, passes.chunk = loop.start, loop.stop, loop.chunk
         with nogil:
-            plr_run_borrowed(borrowed, &passes, size)
+            if size == 1:  # a team of one thread would cost two calls of the system
+                plr_take_passes(&passes, 0)
+            else:
+                plr_run_borrowed(borrowed, &passes, size)
         times[0] = passes.times
         return
-    with nogil, parallel(num_threads=size, use_threads_if=size > 1):
+    with nogil, parallel(num_threads=size):
         part = plr_begin_part(times)
         for i in prange(loop.start, loop.stop, schedule="dynamic", chunksize=loop.chunk):
             loop.body(loop.argument, i, threadid())

@@ -68,7 +68,8 @@ CGROUP_QUOTA = _cgroup_quota()  # read once: a file is too slow to open in every
 
 def default_threads():
     """Return the default number of threads: the available processors, or OMP_NUM_THREADS if that is fewer."""
-    return max(1, min(omp_get_max_threads(), available_cpus()))
+    most = omp_get_max_threads()
+    return 1 if most <= 1 else max(1, min(most, available_cpus()))
 
 
 cpdef int resolve_threads(object n_threads) except -1:
