@@ -12,6 +12,7 @@ import pytest
 import plrank_fast as plr
 import public_calls
 from plrank_fast import boosting, fairness, losses, off_policy, rewards
+from plrank_fast._core.runtime.arguments import found_among
 from plrank_fast.compat import sigir22
 
 RNG = np.random.default_rng(11)
@@ -26,6 +27,40 @@ LIMITS = r"must be 0 or have a largest magnitude from 2\*\*-200 to 2\*\*200"
 OF_LABELS = LIMITS + "|^labels must be from 0 to 200|scores and labels lead to a result beyond the largest double"
 GRADED = {name for name in CALLS if name.split()[0] in ("err", *losses.__all__)}  # no power of the labels
 GRADED |= {"expected_reward alpha_ndcg"}
+ENDS = np.array([0.0, 5e-324, 1e-308, 2.0**-200, 0.5, 1.0, 6.0, 7.0, 200.0, 2.0**52, 2.0**200, 1.7976931348623157e308])
+ENDS = np.concatenate([ENDS, np.nextafter(ENDS[1:], 0.0), np.nextafter(ENDS[:-1], np.inf), [6.5, 199.0, np.inf]])
+NANS = np.array([0x7FF8 << 48, (0x7FF0 << 48) + 1, (1 << 63) - 1], dtype=np.uint64).view(float)
+ENDS = np.concatenate([ENDS, -ENDS, NANS, -NANS])
+OF_NAN = 1 | 64 | 128  # not finite, and no grade
+
+
+def flags(values):
+    """Return the flags of ``magnitudes.h``, as its comments define them; of NaN those that it must have."""
+    if np.isnan(values).any():
+        return OF_NAN
+    sizes = np.abs(values)
+    grades = (values >= 0) & (values == np.floor(values))
+    found = [
+        ~np.isfinite(values), sizes > 2.0**200, (sizes > 0) & (sizes < 2.0**-200), sizes >= 2.0**-200, values < 0,
+        values > 1, ~(grades & (values <= 6)), ~(grades & (values <= 200)),
+    ]  # fmt: skip
+    return sum(bool(flag.any()) << bit for bit, flag in enumerate(found))
+
+
+@pytest.mark.parametrize("n", [1, 8, 19])
+def test_flags_of_pairs(n):
+    """All pairs of ends of ranges, one at every place among the other. NaN may hide the other flags.
+
+    Mutants: a bound one step off; zero taken as small; the sign of -0 as a fraction; a NaN of another payload missed;
+    NaN taken for a grade; the last vector, or a lane of it, left out.
+    """
+    for usual in ENDS:
+        for rare in ENDS:
+            for place in {0, n // 2, n - 1}:
+                values = np.full(n, usual)
+                values[place] = rare
+                found = found_among(values, 1)
+                assert (found & OF_NAN if np.isnan(values).any() else found) == flags(values), (usual, rare, n, place)
 
 
 def called(name, changed, size):

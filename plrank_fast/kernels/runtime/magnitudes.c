@@ -6,6 +6,9 @@
 
 #define LARGEST 0x1p200
 #define SMALLEST 0x1p-200
+#define BELOW_SMALLEST 0x1.fffffffffffffp-201
+#define SIGN (UINT64_C(1) << 63)
+#define ONE_EXPONENT (UINT64_C(1) << 52)
 
 _Static_assert(PLR_LIMIT_EXPONENT == 200, "LARGEST and SMALLEST are 2 to that power");
 
@@ -14,25 +17,27 @@ _Static_assert(PLR_LIMIT_EXPONENT == 200, "LARGEST and SMALLEST are 2 to that po
  * would take three. */
 PLR_INLINE int found_below(const double *values, size_t n, double infinite, double *to)
 {
-    vec_f64 least = vec_all(INFINITY), most = -least, smallest = least, not_finite = {0};
-    vec_i64 fractions = {0};
+    const vec_f64 infinity = vec_all(INFINITY);
+    vec_f64 least = infinity, most = -infinity, below_smallest = infinity;
+    vec_u64 too_high = {0}, fractions = {0};
     for (size_t i = 0; i < n; i += PLR_LANES) {
-        const vec_f64 x = vec_load_some(values + i, n - i, values[0]), size = vec_abs(x);
+        const vec_f64 x = vec_load_some(values + i, n - i, values[0]);
+        const vec_u64 size = (vec_u64)vec_abs(x);
         if (to)
             vec_store_some(to + i, x, n - i);
         least = vec_min_f64(x, least);
         most = vec_max_f64(x, most);
-        smallest = vec_min_f64(vec_select(size > 0.0, size, vec_all(INFINITY)), smallest);
-        not_finite += x - x; /* NaN for infinities too */
-        fractions |= x + 0x1.8p52 - 0x1.8p52 != x;
+        below_smallest = vec_min_f64((vec_f64)(size - 1), below_smallest); /* NaN, not taken, for a size of 0 */
+        too_high |= size + ONE_EXPONENT; /* has the sign bit for infinities and NaN */
+        fractions |= (vec_u64)(x + 0x1.8p52 - 0x1.8p52) ^ (vec_u64)x;
     }
     const double low = vec_smallest(least), high = vec_largest(most), largest = larger(-low, high);
-    int found = vec_sum(not_finite) == 0 && !(largest >= infinite) ? 0 : PLR_NOT_FINITE;
+    int found = !vec_any((vec_i32)(too_high & SIGN)) && !(largest >= infinite) ? 0 : PLR_NOT_FINITE;
+    const int no_grade = found || low < 0 || vec_any((vec_i32)(fractions & ~SIGN)); /* -0 is a grade */
     found |= largest > LARGEST ? PLR_TOO_LARGE : 0;
-    found |= vec_smallest(smallest) < SMALLEST ? PLR_TOO_SMALL : 0;
+    found |= vec_smallest(below_smallest) < BELOW_SMALLEST ? PLR_TOO_SMALL : 0;
     found |= low < 0 ? PLR_NEGATIVE : 0;
     found |= high > 1 ? PLR_ABOVE_ONE : 0;
-    const int no_grade = low < 0 || vec_any((vec_i32)fractions);
     found |= no_grade || high >= 7 ? PLR_NO_SMALL_GRADE : 0;
     found |= no_grade || high > PLR_LIMIT_EXPONENT ? PLR_NO_WHOLE_GRADE : 0;
     return found | (largest >= SMALLEST ? PLR_LARGE_ENOUGH : 0);
