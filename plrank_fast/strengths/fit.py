@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Hashable, Iterable
 from typing import Any
 
@@ -184,7 +185,7 @@ def fit_strengths(
         columns = columns_of(features, "features", n_items, "items")
         columns, units = _in_units(columns - columns.mean(axis=0))
     of_comparisons, units_of_comparisons = _in_units(observed.features)
-    units, observed = np.append(units, units_of_comparisons), observed._replace(features=of_comparisons)
+    units, observed = np.append(units, units_of_comparisons), dataclasses.replace(observed, features=of_comparisons)
     likelihood = Likelihood(observed, n_items, validation.choice(ties, "ties", validation.Ties), n_threads)
     kind = validation.choice(covariance, "covariance", validation.Covariance)
     by_cluster, codes, of_clusters = kind in ("clustered", "jackknife"), None, list[Any]()
@@ -228,11 +229,11 @@ def _in_units(columns: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _warn_of_ties(observed: Observed) -> None:
     """Warn if rankings are ties of all their items, whose probability is 1."""
-    if (np.diff(observed.limits) == 2).all() and (observed.places[::2] != observed.places[1::2]).all():
+    if observed.given is None and (observed.lengths > 1).all():
         return
     ranking, places = observed.ranking, observed.places
     ordered = np.bincount(ranking[1:][(np.diff(places) != 0) & (np.diff(ranking) == 0)], minlength=observed.counts.size)
-    counted = (np.diff(observed.limits) > 1) & (observed.counts > 0.0)
+    counted = (observed.lengths > 1) & (observed.counts > 0.0)
     ties = np.count_nonzero(counted & (ordered == 0))
     if ties:
         half = "to count a draw as half a win each, give both orders half its weight"

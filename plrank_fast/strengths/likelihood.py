@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import functools
 from collections.abc import Iterator
 from typing import Any, NamedTuple
@@ -11,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast import validation
+from plrank_fast._core.strengths import battles as core
 from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.draws import Stages, sizes_of
 from plrank_fast.strengths.information import links_of_orders, links_of_ties, plain_rankings
@@ -24,7 +26,7 @@ AS_COUNTED: dict[str, FloatArray] = {  # what the results i won, j won and a dra
 }
 
 
-Chances = tuple[FloatArray, FloatArray, FloatArray]  # log weights of results, log of their sum, and chances
+Chances = tuple[FloatArray, FloatArray, FloatArray]  # half the differences, log of the sum of weights, and chances
 
 
 class Likelihood:
@@ -51,8 +53,8 @@ class Likelihood:
     def __init__(self, observed: Observed, n_items: int, ties: validation.Ties, n_threads: int | None) -> None:
         self.observed, self.n_items, self.ties, self.n_threads = observed, n_items, ties, n_threads
         self.n_features = observed.features.shape[1]
-        two = np.diff(observed.limits) == 2
-        self.battles, _ = battles_of(observed if two.all() else observed.rows(two), n_items, False)
+        two = observed.lengths == 2
+        self.battles, self._pairs, self._results = battles_of(observed.rows(two), n_items)
         table = self.battles.results
         self.others, self._of_others = merged(observed.rows(~two))
         self.counts = np.append(table, self.others.counts)
@@ -73,13 +75,19 @@ class Likelihood:
         """Return battles and other rankings with these counts, in units of the largest."""
         counts, n = counts / self.unit, self.battles.results.size
         results = counts[:n].reshape(-1, 3) @ AS_COUNTED[self.ties]
-        return self.battles._replace(results=results), self.others._replace(counts=counts[n:])
+        return self.battles._replace(results=results), dataclasses.replace(self.others, counts=counts[n:])
 
     @functools.cached_property
     def kinds(self) -> IntArray:
         """The count that each ranking is part of, three for each pair and then the others, or -1."""
-        two, kinds = np.diff(self.observed.limits) == 2, np.full(self.observed.counts.size, -1)
-        kinds[two] = battles_of(self.observed.rows(two), self.n_items, True)[1]
+        kinds, two = np.full(self.observed.counts.size, -1), self.observed.lengths == 2
+        results, battles = self._results, self.observed.rows(two)
+        if results is None:
+            results = core.results_of(battles.entries, battles.places_of_battles, self.n_items, REST)
+        pairs, results = np.divmod(results, 3)
+        numbers = np.searchsorted(self._pairs, pairs)
+        known = np.append(self._pairs, -1)[numbers] == pairs
+        kinds[two] = np.where(known, 3 * numbers + results, -1)
         kinds[~two] = np.where(self._of_others < 0, -1, self._of_others + self.battles.results.size)
         return kinds
 
@@ -125,11 +133,12 @@ class Likelihood:
         """Return the sum of log-probabilities, and its gradient."""
         n, others = self.n_items, self.others
         chances, two = self._chances(parameters)
-        value, gradient, of_draws = self.battles.value_and_gradient(chances)
+        log_delta = parameters[n + self.n_features :][two]
+        value, gradient, of_draws = self.battles.value_and_gradient(chances, log_delta)
         deltas = two * of_draws
         if others.counts.size:
             values, slopes, of_sizes = self.slopes(others, parameters)
-            slopes = slopes * np.repeat(others.counts, np.diff(others.limits))
+            slopes = slopes * np.repeat(others.counts, others.lengths)
             deltas = deltas + others.counts @ of_sizes
             value += float(others.counts @ values)
             gradient = gradient + np.append(np.bincount(others.entries, slopes, n), slopes @ others.features)
@@ -146,7 +155,7 @@ class Likelihood:
         result = np.zeros((parameters.size, parameters.size))
         chances, two = self._chances(parameters)
         more = np.append(np.arange(n, n + k), n + k + np.flatnonzero(two))
-        links, cross, corner = self.battles.information(chances)
+        links, cross, corner = self.battles.information(chances, bool(two.any()))
         result[:n, more], result[np.ix_(more, more)] = cross, corner
         for rows, index, pairs, *of_draws in self._links(parameters):
             items, weights = self.others.entries[index], self.others.counts[rows]
@@ -194,86 +203,64 @@ class Battles(NamedTuple):
     results: FloatArray
 
     def chances(self, parameters: FloatArray, log_delta: FloatArray) -> Chances:
-        """Return the log weights of the results, the log of their sum, and the chances."""
-        n = self.n_items
-        half = 0.5 * (parameters[self.i] - parameters[self.j] + self.features @ parameters[n:])
-        if not log_delta.size:
-            least, higher = np.exp(-2.0 * np.abs(half)), half > 0.0
-            chances = np.stack([np.where(higher, 1.0, least), np.where(higher, least, 1.0)]) / (1.0 + least)
-            return np.stack([half, -half]), np.abs(half) + np.log1p(least), chances
-        logs = np.stack([half, -half, np.full(half.size, log_delta[0])])
-        top = logs.max(axis=0)
-        chances = np.exp(logs - top)
-        total = chances.sum(axis=0)
-        return logs, top + np.log(total), chances / total
+        """Return half the differences of scores, the log of the sum of the weights of results, and their chances."""
+        half = 0.5 * (parameters[self.i] - parameters[self.j] + self.features @ parameters[self.n_items :])
+        size = np.abs(half)
+        least, chances = np.exp(-2.0 * size), np.zeros((3, half.size))
+        log_z, decided = size + np.log1p(least), 1.0 / (1.0 + least)
+        if log_delta.size:
+            of_wins, log_z = log_z, np.logaddexp(log_z, log_delta)
+            decided *= np.exp(of_wins - log_z)
+            chances[2] = np.exp(log_delta - log_z)
+        chances[0] = np.exp(half - size) * decided
+        chances[1] = np.exp(-half - size) * decided
+        return half, log_z, chances
 
-    def value_and_gradient(self, at: Chances) -> tuple[float, FloatArray, float]:
+    def value_and_gradient(self, at: Chances, log_delta: FloatArray) -> tuple[float, FloatArray, float]:
         """Return the value, and its slopes by strengths and coefficients, and by the log delta of draws."""
-        logs, log_z, chances = at
-        seen = self.results.T[: len(logs)]
-        won, lost, drawn = self.results.T
-        above, below = chances[:2]
-        slope = won * below - lost * above  # no 1 - p, which would cancel
-        of_draws = 0.0
-        if len(chances) > 2:
-            slope += 0.5 * ((won - lost) * chances[2] - drawn * (above - below))
-            of_draws = float((drawn * (above + below) - (won + lost) * chances[2]).sum())
-        gradient = np.append(self._of_items(slope), slope @ self.features)
-        return float((seen * (logs - log_z)).sum()), gradient, of_draws
+        of_pairs, of_items = np.empty(self.i.size), np.zeros(self.n_items)
+        delta = float(log_delta[0]) if log_delta.size else 0.0
+        value, of_draws = core.slopes(self.i, self.j, self.results, *at, delta, of_pairs, of_items)
+        return value, np.append(of_items, of_pairs @ self.features), of_draws
 
-    def information(self, at: Chances) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return the links of items, the information about each and coefficients or log delta, and about these alone.
-
-        With margin q = p_win - p_loss, the information about the difference is (p_win + p_loss - q^2) / 4.
-        """
-        n, (_, _, chances) = self.n_items, at
-        total = self.results[:, : len(chances)] @ np.ones(len(chances))
-        drawn = chances[2] if len(chances) > 2 else np.zeros(total.size)
-        margin, of_draws = chances[0] - chances[1], total * drawn * (chances[0] + chances[1])
-        decided = total * (chances[0] * chances[1] + 0.25 * drawn * (chances[0] + chances[1]))
-        links = np.bincount(self.i * n + self.j, decided, n * n).astype(float, copy=False).reshape(n, n)
-        x, k = self.features, self.features.shape[1]
-        columns = np.empty((k + len(chances) - 2, total.size))
-        columns[:k], columns[k:] = decided * x.T, -0.5 * total * margin * drawn
-        cross = np.array([self._of_items(column) for column in columns]).reshape(-1, n).T
-        corner = np.full((len(columns), len(columns)), of_draws.sum())
-        corner[:, :k] = columns @ x
-        corner[:k] = corner[:, :k].T
-        return links + links.T, cross, corner
-
-    def _of_items(self, slopes: FloatArray) -> FloatArray:
-        """Add slopes by differences up to slopes by strengths."""
-        up, down = (np.bincount(items, slopes, self.n_items) for items in (self.i, self.j))
-        return np.asarray(up - down, dtype=np.float64)
+    def information(self, at: Chances, drawn: bool) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return links of items, the information about each and coefficients or log delta, and about these alone."""
+        n, x, links = self.n_items, self.features, np.zeros((self.n_items, self.n_items))
+        of_pairs, columns = np.empty(self.i.size), np.empty((x.shape[1] + 1, self.i.size))
+        of_draws = core.information(self.i, self.j, self.results, at[2], of_pairs, columns[-1], links)
+        columns[:-1] = of_pairs * x.T
+        columns = columns if drawn else columns[:-1]
+        cross = [np.bincount(self.i, column, n) - np.bincount(self.j, column, n) for column in columns]
+        corner = np.full((len(columns), len(columns)), of_draws)
+        corner[:, : x.shape[1]] = columns @ x
+        corner[: x.shape[1]] = corner[:, : x.shape[1]].T
+        return links, np.array(cross).reshape(-1, n).T, corner
 
 
-def battles_of(observed: Observed, n_items: int, numbered: bool) -> tuple[Battles, IntArray]:
-    """Count battles by pair, features and result, and return which count each is part of if ``numbered``."""
-    one, other = observed.entries[::2], observed.entries[1::2]
-    here, there = observed.places[::2], observed.places[1::2]
-    result = ((one < other) != (here < there)).astype(np.int64)
-    drawn = here == there
-    result[drawn] = 2
-    i, j = np.minimum(one, other), np.maximum(one, other)
-    key, rests = i * n_items + j, drawn & (here == REST)
-    counts = np.where(rests, 0.0, observed.counts) if rests.any() else observed.counts
-    if not observed.features.shape[1] and n_items**2 <= 8 * key.size + (1 << 20):
-        table: FloatArray = (
-            np.bincount(3 * key + result, counts, 3 * n_items**2).astype(float, copy=False).reshape(-1, 3)
-        )
-        pairs = np.flatnonzero(table.any(axis=1))
-        battles = Battles(n_items, pairs // n_items, pairs % n_items, np.zeros((pairs.size, 0)), table[pairs])
-        if not numbered:
-            return battles, pairs[:0]
-        numbers = np.full(n_items**2, -1)
-        numbers[pairs] = np.arange(pairs.size)
-        return battles, np.where(rests | (numbers[key] < 0), -1, 3 * numbers[key] + result)
-    x = (observed.features[::2] - observed.features[1::2]) * np.sign(other - one)[:, np.newaxis]
+def battles_of(observed: Observed, n_items: int) -> tuple[Battles, IntArray, IntArray | None]:
+    """Count battles by pair, features and result.
+
+    Also return ascending numbers of these pairs, and the result of each battle: three times such a number, and 0 to 2.
+    Battles without a result have another number. None stands for the numbers of `core.results_of`.
+    """
+    entries, places = observed.entries, observed.places_of_battles
+    if not observed.features.shape[1] and n_items**2 <= 8 * observed.counts.size + (1 << 20):
+        table = core.table_of(entries, places, n_items, REST, observed.counts)[:-1].reshape(-1, 3)
+        pairs = np.flatnonzero(table @ np.ones(3))
+        i, j = np.divmod(pairs, n_items)
+        return Battles(n_items, i, j, np.zeros((pairs.size, 0)), table[pairs]), pairs, None
+    results = core.results_of(entries, places, n_items, REST)
+    kept = np.flatnonzero(results < 3 * n_items**2)
+    pairs, result = np.divmod(results[kept], 3)
+    x = (observed.features[::2] - observed.features[1::2])[kept]
+    x[observed.entries[2 * kept] > observed.entries[2 * kept + 1]] *= -1.0
+    keys = pairs
     for column in x.T:
         codes = np.unique(column, return_inverse=True)[1]
-        key = np.unique(key * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
-    cell = np.unique(key, return_inverse=True)[1]
-    first = np.empty(int(cell.max(initial=-1)) + 1, dtype=np.int64)
-    first[cell] = np.arange(cell.size)
-    table = np.bincount(3 * cell + result, counts, 3 * first.size).astype(float).reshape(-1, 3)
-    return Battles(n_items, i[first], j[first], x[first], table), np.where(rests, -1, 3 * cell + result)
+        keys = np.unique(keys * (codes.max(initial=0) + 1) + codes, return_inverse=True)[1]
+    _, first, cell = np.unique(keys, return_index=True, return_inverse=True)
+    results[:] = 3 * first.size
+    results[kept] = 3 * cell + result
+    table = np.bincount(results[kept], observed.counts[kept], 3 * first.size).astype(float).reshape(-1, 3)
+    i, j = np.divmod(pairs[first], n_items)
+    return Battles(n_items, i, j, x[first], table), np.arange(first.size), results

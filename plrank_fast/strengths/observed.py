@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import bisect
+import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from numbers import Integral, Number
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -21,34 +21,54 @@ WINNERS = {"model_a": 0, "model_b": 1, "tie": 2, "tie (bothbad)": 2, "both_bad":
 OF_ARENAS = ["model_a", "model_b", "winner"]
 
 
-class Observed(NamedTuple):
-    """Rankings one after another: items, places, where each starts, how often it was seen, and features of entries."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Observed:
+    """Rankings one after another: items and their places, lengths, how often each was seen, and features of entries.
+
+    Without places, items are in order.
+    """
 
     entries: IntArray
-    places: IntArray
-    limits: IntArray
+    given: IntArray | None
+    lengths: IntArray
     counts: FloatArray
     features: FloatArray
+
+    @cached_property
+    def limits(self) -> IntArray:
+        """Where each ranking starts."""
+        return np.append(0, np.cumsum(self.lengths))
+
+    @cached_property
+    def places(self) -> IntArray:
+        """The place of each entry."""
+        return np.arange(self.entries.size) - self.limits[self.ranking] if self.given is None else self.given
+
+    @property
+    def places_of_battles(self) -> IntArray:
+        """The places of all entries, or those of a winner and a loser."""
+        return np.arange(2) if self.given is None else self.given
 
     @property
     def ranking(self) -> IntArray:
         """The ranking of each entry."""
-        return np.repeat(np.arange(self.limits.size - 1), np.diff(self.limits))
+        return np.repeat(np.arange(self.lengths.size), self.lengths)
 
     def rows(self, wanted: NDArray[np.bool_]) -> Observed:
         """Return the rankings for which ``wanted`` holds."""
-        lengths = np.diff(self.limits)
-        kept = np.repeat(wanted, lengths) if wanted.any() else slice(0)
-        limits = np.append(0, np.cumsum(lengths[wanted]))
-        return Observed(self.entries[kept], self.places[kept], limits, self.counts[wanted], self.features[kept])
+        if wanted.all():
+            return self
+        kept = np.repeat(wanted, self.lengths) if wanted.any() else slice(0)
+        return self.of_entries(kept, self.lengths[wanted], self.counts[wanted])
 
-    def of_entries(self, order: IntArray, limits: IntArray, counts: FloatArray) -> Observed:
-        """Return rankings of these entries."""
-        return Observed(self.entries[order], self.places[order], limits, counts, self.features[order])
+    def of_entries(self, kept: Any, lengths: IntArray, counts: FloatArray) -> Observed:
+        """Return rankings of these entries, which are in the same order if there are no places."""
+        places = None if self.given is None else self.given[kept]
+        return Observed(self.entries[kept], places, lengths, counts, self.features[kept])
 
     def blocks(self, most: int, power: int, wanted: Any = True) -> Iterator[tuple[IntArray, IntArray]]:
         """Yield wanted rankings of one length, and their entries in rows; they have length**power up to ``most``."""
-        lengths = np.where(wanted, np.diff(self.limits), 0)
+        lengths = np.where(wanted, self.lengths, 0)
         for length in np.unique(lengths[lengths > 0]).tolist():
             rows = np.flatnonzero(lengths == length)
             at_once = max(most // length**power, 1)
@@ -60,9 +80,9 @@ class Observed(NamedTuple):
         ranking, of_entry = self.ranking, groups[self.entries]
         order = np.lexsort((of_entry, ranking))
         new = np.append(True, (np.diff(ranking[order]) != 0) | (np.diff(of_entry[order]) != 0))[: order.size]
-        limits = np.append(np.flatnonzero(new), order.size)
-        source = ranking[order[limits[:-1]]]
-        return self.of_entries(order, limits, self.counts[source]), source
+        starts = np.flatnonzero(new)
+        source = ranking[order[starts]]
+        return self.of_entries(order, np.diff(starts, append=order.size), self.counts[source]), source
 
 
 def read(
@@ -77,43 +97,45 @@ def read(
 ) -> tuple[Sequence[Any], Observed]:
     """Return the names of all items, and the rankings with the numbers of items in the order of their names."""
     listed = None if names is None else _known(names)
-    labels, places, limits, flat = rankings, buckets, offsets, buckets is not None or offsets is not None
+    labels: Any = rankings
+    places: Any = None
+    lengths: Any = None
+    flat = buckets is not None or offsets is not None
     if flat:
-        limits = validation.given(offsets, "offsets", " with buckets")
+        offsets = validation.given(offsets, "offsets", " with buckets")
         places = validation.given(buckets, "buckets", " with offsets")
     elif not isinstance(rankings, Sequence) and "winner" in (validation.column_names(rankings, "rankings") or ()):
-        labels, places, limits = _of_battles(rankings)
+        labels, places, lengths = _of_battles(rankings)
     elif isinstance(rankings, Sequence) or not hasattr(rankings, "__array__"):
-        labels, places, limits = _of_lists(rankings)
+        labels, places, lengths = _of_lists(rankings)
     else:
-        labels, places, limits = _of_matrix(rankings)
-    at = "at index {}".format if flat else partial(_of_ranking, limits)
-    if not flat and isinstance(labels, list) and labels and (np.diff(limits) == 3).all():
+        labels, places, lengths = _of_matrix(rankings)
+    at = "at index {}".format if flat else partial(_of_ranking, lengths)
+    if not flat and isinstance(labels, list) and labels and (lengths == 3).all():
         results = all(isinstance(label, str) and label in WINNERS for label in labels[2::3])
         validation.require(not results, f"items of rankings must be items, got {labels[2]!r} {at(2)}: {BATTLES}")
     known, entries = _numbered(labels, listed, at)
-    limits = validation.query_offsets(limits, entries.size)
-    places = validation.real_array(places, "buckets") if flat else np.asarray(places)
-    places = validation.one_entry_each(places, "buckets", entries.size, "items")
-    places = validation.whole_numbers(places, "buckets") if flat else places
-    counts = np.ones(limits.size - 1)
+    if flat:
+        lengths = np.diff(validation.query_offsets(offsets, entries.size))
+        places = validation.one_entry_each(validation.real_array(places, "buckets"), "buckets", entries.size, "items")
+        places = validation.whole_numbers(places, "buckets")
+    counts = np.broadcast_to(1.0, lengths.size)
     if weights is not None:
-        counts = validation.weights_of(weights, "weights", limits.size - 1, "rankings")
+        counts = validation.weights_of(weights, "weights", lengths.size, "rankings")
     columns = np.zeros((entries.size, 0))
     if features is not None:
         unordered = isinstance(rankings, Sequence) and any(isinstance(i, (set, frozenset)) for r in rankings for i in r)
         no_order = "comparison_features must belong to items in order, got rankings with sets: pass buckets"
         validation.require(not unordered, no_order)
         columns = columns_of(features, "comparison_features", entries.size, "items in rankings")
-    observed = Observed(entries, places, limits, counts, columns)
-    if entries.size == 2 * counts.size and (limits[1:] - limits[:-1] == 2).all():  # battles, maybe millions
-        again = np.repeat(entries[::2] == entries[1::2], 2)
-        again[::2] = False
+    observed = Observed(entries, places, lengths, counts, columns)
+    if (observed.lengths == 2).all():  # battles, maybe millions
+        again = 2 * np.flatnonzero(entries[::2] == entries[1::2]) + 1
     else:
-        again, order = np.zeros(entries.size, dtype=bool), np.lexsort((entries, observed.ranking))
-        again[order[1:]] = (np.diff(entries[order]) == 0) & (np.diff(observed.ranking[order]) == 0)
-    if again.any():
-        first = int(np.argmax(again))
+        order, ranking = np.lexsort((entries, observed.ranking)), observed.ranking
+        again = order[1:][(np.diff(entries[order]) == 0) & (np.diff(ranking) == 0)]
+    if again.size:
+        first = int(again.min())
         problem = f"be distinct within a ranking, got {known[entries[first]]!r} again {at(first)}"
         remedy = f"leave out battles of an item with itself, and their weights; {BATTLES}"
         validation.require(False, f"items of rankings must {problem}: {remedy}")
@@ -126,29 +148,29 @@ def read(
 def ordered(observed: Observed) -> Observed:
     """Return the entries of each ranking by place."""
     order = np.lexsort((observed.entries, observed.places, observed.ranking))
-    return observed.of_entries(order, observed.limits, observed.counts)
+    return observed.of_entries(order, observed.lengths, observed.counts)
 
 
 def merged(observed: Observed) -> tuple[Observed, IntArray]:
     """Return each ranking of several items once, with the sum of its counts, and which one each ranking is, or -1."""
-    observed, ranking = ordered(observed), observed.ranking
-    places, lengths = observed.places, np.diff(observed.limits)
+    observed = ordered(observed)
+    ranking, places, lengths = observed.ranking, observed.places, observed.lengths
     later = np.append(0, (np.diff(places) != 0) & (np.diff(ranking) == 0))[: places.size]
     keys = [4 * observed.entries + 2 * (places == REST) + later]
     keys += [np.unique(column, return_inverse=True)[1] for column in observed.features.T]
     kind, parts = np.full(lengths.size, -1), [np.zeros(0, dtype=np.int64)]
-    limits = [0]
+    merged_lengths: list[int] = []
     for length in np.unique(lengths[lengths > 1]).tolist():
         rows = np.flatnonzero(lengths == length)
         index = observed.limits[rows][:, np.newaxis] + np.arange(length)
         columns = np.concatenate([key[index] for key in keys], axis=1)
         order = np.lexsort(columns.T[::-1])
         first = np.append(True, (np.diff(columns[order], axis=0) != 0).any(axis=1))
-        kind[rows[order]] = len(limits) - 2 + np.cumsum(first)
+        kind[rows[order]] = len(merged_lengths) - 1 + np.cumsum(first)
         parts.append(index[order[first]].reshape(-1))
-        limits += [length] * int(np.count_nonzero(first))
-    counts = np.bincount(kind[kind >= 0], observed.counts[kind >= 0], len(limits) - 1).astype(float)
-    return observed.of_entries(np.concatenate(parts), np.cumsum(limits), counts), kind
+        merged_lengths += [length] * int(np.count_nonzero(first))
+    counts = np.bincount(kind[kind >= 0], observed.counts[kind >= 0], len(merged_lengths)).astype(float)
+    return observed.of_entries(np.concatenate(parts), np.array(merged_lengths, dtype=np.int64), counts), kind
 
 
 def number_of(item: Any, names: Sequence[Any], argument: str) -> int:
@@ -193,16 +215,16 @@ def _is_none(item: Any) -> bool:
     return item in ("", b"") if isinstance(item, (str, bytes)) else validation.is_missing(item)
 
 
-def _of_ranking(limits: Sequence[int] | IntArray, index: int) -> str:
+def _of_ranking(lengths: IntArray, index: int) -> str:
     """Name the ranking of an item, for a message."""
-    return f"in ranking {bisect.bisect_right(limits, index) - 1}"
+    return f"in ranking {np.searchsorted(np.cumsum(lengths), index, 'right')}"
 
 
-def _of_lists(rankings: Any) -> tuple[list[Any], list[int], list[int]]:
+def _of_lists(rankings: Any) -> tuple[list[Any], IntArray, IntArray]:
     """Read lists of items, best first, in which a set holds tied items."""
     labels: list[Any] = []
     places: list[int] = []
-    limits = [0]
+    lengths: list[int] = []
     listed = isinstance(rankings, Iterable) and not isinstance(rankings, (str, bytes))
     validation.of_type(listed, "rankings", "a list of rankings", type(rankings).__name__)
     for number, ranking in enumerate(rankings):
@@ -211,12 +233,13 @@ def _of_lists(rankings: Any) -> tuple[list[Any], list[int], list[int]]:
         validation.of_type(
             listed, f"each of the rankings must be {remedy}; rankings", "lists", f"{ranking!r} at {number}"
         )
+        before = len(labels)
         for place, item in enumerate(ranking):
             tied = item if isinstance(item, (set, frozenset)) else (item,)
             labels.extend(tied)
             places.extend([place] * len(tied))
-        limits.append(len(labels))
-    return labels, places, limits
+        lengths.append(len(labels) - before)
+    return labels, np.array(places, dtype=np.int64), np.array(lengths, dtype=np.int64)
 
 
 def _of_battles(frame: Any) -> tuple[list[Any], IntArray, IntArray]:
@@ -235,18 +258,18 @@ def _of_battles(frame: Any) -> tuple[list[Any], IntArray, IntArray]:
         validation.require(result >= 0, f"winner must be {usual}")
         places[row] = (0, 0) if result == 2 else (result, 1 - result)
     labels = [name for pair in zip(one, other, strict=True) for name in pair]
-    return labels, places.reshape(-1), 2 * np.arange(len(one) + 1)
+    return labels, places.reshape(-1), np.broadcast_to(2, len(one))
 
 
-def _of_matrix(rankings: Any) -> tuple[Any, IntArray, IntArray]:
+def _of_matrix(rankings: Any) -> tuple[Any, IntArray | None, IntArray]:
     """Read one ranking from each row, which may end early: with -1 if it holds numbers, and where a name is missing."""
     matrix = validation.as_array(rankings, "rankings")
     validation.of_dimensions(matrix, "rankings", (2,))
     if matrix.dtype.kind in "iu":
-        matrix = validation.integer_array(rankings, "rankings", (2,))
+        matrix = validation.integers(matrix, "rankings", (2,))
         rows, width = matrix.shape
         if matrix.min(initial=0) >= 0:
-            return matrix.reshape(-1), np.tile(np.arange(width), rows), width * np.arange(rows + 1)
+            return matrix.reshape(-1), None, np.broadcast_to(width, rows)
         present = matrix != -1
         labels: Any = matrix[present]
     else:
@@ -256,8 +279,7 @@ def _of_matrix(rankings: Any) -> tuple[Any, IntArray, IntArray]:
         labels = [item for item, is_there in zip(items, present.flat, strict=True) if is_there]
     ends = present[:, 1:] <= present[:, :-1]
     validation.require(ends.all(), "rankings must have no item after the end of a row (-1, None, NaN or an empty text)")
-    lengths = present.sum(axis=1)
-    return labels, np.nonzero(present)[1], np.append(0, np.cumsum(lengths))
+    return labels, np.nonzero(present)[1], present.sum(axis=1)
 
 
 def _numbered(given: Any, names: Sequence[Any] | None, at: Callable[[int], str]) -> tuple[Sequence[Any], IntArray]:
@@ -268,11 +290,11 @@ def _numbered(given: Any, names: Sequence[Any] | None, at: Callable[[int], str])
     )
     if numeric and not any(isinstance(name, Integral) for name in names or ()):
         entries = validation.integer_array(labels, "items of rankings")
-        validation.each(entries >= 0, entries, "items of rankings", "be at least 0")
         names = range(int(entries.max(initial=-1)) + 1) if names is None else names
-        validation.each(
-            entries < len(names), entries, "items of rankings", f"be less than the number of names, {len(names)}"
-        )
+        if entries.min(initial=0) < 0 or entries.max(initial=-1) >= len(names):
+            validation.each(entries >= 0, entries, "items of rankings", "be at least 0")
+            below = f"be less than the number of names, {len(names)}"
+            validation.each(entries < len(names), entries, "items of rankings", below)
     else:
         labels = labels if isinstance(labels, list) else validation.entries(labels)
         _require_names(labels, "items of rankings", at)
@@ -292,12 +314,12 @@ def _numbered(given: Any, names: Sequence[Any] | None, at: Callable[[int], str])
 
 def _with_the_rest(observed: Observed, n_items: int) -> Observed:
     """Return rankings of all items: those that a ranking leaves out share its last place."""
-    n_rankings = observed.limits.size - 1
+    n_rankings = observed.lengths.size
     places = np.full((n_rankings, n_items), REST)
     places[observed.ranking, observed.entries] = observed.places
     entries = np.tile(np.arange(n_items), n_rankings)
     none = np.zeros((entries.size, 0))
-    return Observed(entries, places.reshape(-1), n_items * np.arange(n_rankings + 1), observed.counts, none)
+    return Observed(entries, places.reshape(-1), np.broadcast_to(n_items, n_rankings), observed.counts, none)
 
 
 def columns_of(features: ArrayLike, name: str, rows: int, of: str) -> FloatArray:

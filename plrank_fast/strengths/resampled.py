@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from plrank_fast import validation
+from plrank_fast._core.strengths import battles as core
 from plrank_fast.strengths.model import Model
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -43,7 +44,8 @@ def bootstrap(
             )
             counts = np.bincount(kinds, weights * drawn[clusters], size)
         elif labels.size:
-            counts = np.bincount(labels[rng.integers(0, many, many, np.uint32)], minlength=size)
+            counts = np.zeros(size, dtype=np.int64)
+            core.drawn_again(labels, rng.integers(0, many, many, np.uint32), counts)
         else:
             counts = rng.multinomial(many, each / many)
         refit = copy.copy(model)

@@ -78,7 +78,7 @@ def _slopes(
     _, slopes, of_sizes = likelihood.slopes(observed, model.strengths(parameters))
     ranking, first = observed.ranking, observed.limits[:-1]
     if likelihood.ties == "half":
-        draws = first[np.diff(observed.limits) == 2]
+        draws = first[observed.lengths == 2]
         draws = draws[observed.places[draws] == observed.places[draws + 1]]
         scores = likelihood.scores(observed, model.strengths(parameters))
         slopes[draws] = 0.5 * np.tanh(0.5 * (scores[draws + 1] - scores[draws]))
@@ -98,10 +98,8 @@ def _squared(rows: IntArray, columns: IntArray, values: FloatArray, size: int) -
     """Add up values of equal row and column to a matrix, and return its transpose times it."""
     cells, at = np.unique(rows * size + columns, return_inverse=True)
     sums, row, result = np.bincount(at, values), cells // size, np.zeros((size, size))
-    limits = np.append(np.flatnonzero(np.append(True, np.diff(row) != 0)), cells.size)
-    nothing = np.zeros((cells.size, 0))
-    table = Observed(cells % size, cells, limits, np.ones(limits.size - 1), nothing)
-    lengths = np.diff(limits)
+    lengths = np.bincount(np.cumsum(np.diff(row, prepend=-1) != 0))[1:]
+    table = Observed(cells % size, None, lengths, np.ones(lengths.size), np.zeros((cells.size, 0)))
     for _, index in table.blocks(ENTRIES_AT_ONCE, 2, lengths <= MOST_BY_PAIRS):
         pairs, own = table.entries[index], sums[index]
         at = (pairs[:, :, np.newaxis] * size + pairs[:, np.newaxis]).reshape(-1)

@@ -18,7 +18,7 @@ MOST_NAMED = 3
 
 def require_seen(observed: Observed, names: Sequence[Any]) -> None:
     """Require that each item is in some ranking with another one."""
-    used = (np.diff(observed.limits) > 1) & (observed.counts > 0.0)
+    used = (observed.lengths > 1) & (observed.counts > 0.0)
     entries = observed.entries if used.all() else observed.entries[used[observed.ranking]]
     seen = np.bincount(entries, minlength=len(names)) > 0
     absent = names[int(np.argmin(seen))]
