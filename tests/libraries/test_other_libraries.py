@@ -131,6 +131,18 @@ def test_our_calls_give_their_numbers(run, library, call):
     assert f"{call(scores, grades)[0]:.3f}".removeprefix("0") == ROWS[run][library]
 
 
+def test_equal_scores_in_ir_measures():
+    """Four documents are tied, of which d2 is relevant. Mutants: the order of names on the page."""
+    ir_measures = pytest.importorskip("ir_measures")
+    names = [f"d{number}" for number in range(4)]
+    judged = {"q": {name: int(name == "d2") for name in names}}
+    measures = [ir_measures.RR, ir_measures.RR @ 10, ir_measures.Compat(p=0.8)]
+    values = ir_measures.calc_aggregate(measures, judged, {"q": dict.fromkeys(names, 0.0)})
+    in_turn = ir_measures.calc_aggregate(measures, judged, {"q": dict(zip(names, range(4, 0, -1), strict=True))})
+    assert (values[measures[0]], values[measures[1]]) == (1 / 2, 1 / 3)
+    assert values[measures[2]] == in_turn[measures[2]]
+
+
 FEATURES, GRADES = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 3
 
 
@@ -165,8 +177,74 @@ def handed_over(library, options, rounds=3):
     return seen, sizes
 
 
+def newton_leaves(gradient, curvature, leaves, penalty):
+    """Return -sum g / (sum h + penalty) of each row's leaf."""
+    _, leaf = np.unique(leaves, return_inverse=True)
+    return (-np.bincount(leaf, gradient) / (curvature * np.bincount(leaf) + penalty))[leaf]
+
+
+def three_times(scores, data):
+    """Return derivatives with curvatures of 3."""
+    return scores - data.get_label(), np.full_like(scores, 3.0)
+
+
 class TestObjectives:
-    """The table of objectives. Mutants: a cell of another library."""
+    """The table of objectives. Mutants: a cell of another library; the penalty or the curvature left out."""
+
+    def test_parts_weights_and_leaves_of_lightgbm(self):
+        lightgbm = pytest.importorskip("lightgbm")
+        places = np.tile(np.arange(20), 2)
+        dataset = lightgbm.Dataset(FEATURES, GRADES, group=[20, 20], position=places, free_raw_data=False)
+        part = dataset.construct().subset(list(range(30))).construct()
+        np.testing.assert_array_equal(part.get_group(), [20, 10])
+        assert part.get_position() is None
+
+        def predicted(**options):
+            parameters = {"objective": three_times, "verbosity": -1, "min_data_in_leaf": 2, "metric": "None"}
+            parameters |= {"learning_rate": 1.0, "lambda_l2": 2.0}
+            dataset = lightgbm.Dataset(FEATURES, GRADES, group=[20, 20], **options)
+            return (trained := lightgbm.train(parameters, dataset, 1)), trained.predict(FEATURES)
+
+        trained, values = predicted()
+        leaves = trained.predict(FEATURES, pred_leaf=True).ravel()
+        np.testing.assert_allclose(values, newton_leaves(-1.0 * GRADES, 3.0, leaves, 2.0), rtol=1e-6)
+        np.testing.assert_array_equal(values, predicted(weight=np.repeat([1.0, 9.0], 20))[1])
+        np.testing.assert_array_equal(values, predicted(position=places)[1])
+
+    @pytest.mark.filterwarnings("ignore:(?s).*booster=dart")  # deprecated in 3.4
+    def test_parts_weights_and_leaves_of_xgboost(self):
+        xgboost = pytest.importorskip("xgboost")
+
+        class Batches(xgboost.DataIter):
+            def reset(self):
+                self.rows = [slice(0, 10), slice(10, 40)]
+
+            def next(self, take):
+                if not self.rows:
+                    return False
+                rows = self.rows.pop(0)
+                take(data=FEATURES[rows], label=GRADES[rows], qid=(np.arange(40) // 20)[rows])
+                return True
+
+        in_batches = xgboost.QuantileDMatrix(Batches())
+        np.testing.assert_array_equal(in_batches.get_uint_info("group_ptr"), [0, 10, 20, 40])
+        for gap in (2**32, 0.5):
+            matrix = xgboost.DMatrix(FEATURES, GRADES, qid=np.repeat([0, gap], 20))
+            np.testing.assert_array_equal(matrix.get_uint_info("group_ptr"), [0, 40])
+        matrix = xgboost.DMatrix(FEATURES, GRADES, qid=np.arange(40) // 20)
+        assert not matrix.slice(range(30), allow_groups=True).get_uint_info("group_ptr").size
+
+        parameters = {"lambda": 2.0, "eta": 1.0, "base_score": 0.0, "disable_default_eval_metric": 1}
+        values = []
+        for weights in ([1.0, 1.0], [1.0, 9.0]):
+            matrix.set_weight(weights)
+            trained = xgboost.train(parameters, matrix, 1, obj=three_times)
+            values.append(trained.predict(matrix))
+        leaves = trained.predict(matrix, pred_leaf=True).ravel()
+        np.testing.assert_allclose(values[0], newton_leaves(-1.0 * GRADES, 3.0, leaves, 2.0), rtol=1e-5)
+        np.testing.assert_array_equal(*values)
+        dropped, _ = handed_over("xgboost", {"booster": "dart", "rate_drop": 1.0, "skip_drop": 0.0})
+        assert not np.ptp(dropped, axis=1).any()
 
     def test_lightgbm(self):
         lightgbm = pytest.importorskip("lightgbm")
@@ -216,14 +294,25 @@ class TestObjectives:
 
         class Objective:
             def calc_ders_range(self, scores, labels, weights):
-                blocks.append(len(scores))
-                return [(label - score, -1.0) for score, label in zip(scores, labels, strict=True)]
+                blocks.append((len(scores), scores[0], 1.0 if weights is None else max(weights)))
+                return [(labels[row] - scores[row], -3.0) for row in range(len(scores))]
 
-        rows = np.random.default_rng(0).normal(size=(1500, 2))
-        pool = catboost.Pool(rows, np.arange(1500) % 3, group_id=np.arange(1500) // 750)
+        rows, labels, query = np.random.default_rng(0).normal(size=(1500, 2)), np.arange(1500) % 3, np.arange(1500)
+        pool = catboost.Pool(rows, labels, group_id=query // 750, baseline=np.full(1500, 0.25))
+        pool.set_group_weight(np.where(query < 750, 1.0, 9.0))
         options = {"iterations": 1, "verbose": False, "allow_writing_files": False, "boosting_type": "Plain"}
         catboost.CatBoost({"loss_function": Objective(), "eval_metric": "RMSE", **options}).fit(pool)
-        assert 0 < max(blocks) <= 1000
+        assert 0 < max(size for size, *_ in blocks) <= 1000
+        assert {first for _, first, _ in blocks} == {0.25}
+        assert max(heaviest for *_, heaviest in blocks) == 9.0  # derivatives do not have it
+        with pytest.raises(catboost.CatBoostError, match="unsuitable"):
+            catboost.Pool(rows, labels, group_id=query / 750)
+
+        options |= {"learning_rate": 1.0, "l2_leaf_reg": 2.0}
+        pool = catboost.Pool(rows, labels, group_id=query // 750)
+        model = catboost.CatBoost({"loss_function": Objective(), "eval_metric": "RMSE", **options}).fit(pool)
+        expected = newton_leaves(-1.0 * labels, 3.0, model.calc_leaf_indexes(pool)[:, 0], 2.0)
+        np.testing.assert_allclose(model.predict(rows), expected, rtol=1e-6)
 
 
 class TestDraws:
@@ -250,6 +339,11 @@ class TestDraws:
     def test_jax(self):
         jax = pytest.importorskip("jax")
         low, high = re.search(r"(-[\d.]+) to ([\d.]+)", PAGE).groups()
+        ends = dict(re.findall(r"([\d.]+) in (\w+)", PAGE[PAGE.index("JAX's noise ends") :]))
+        for name in ("bfloat16", "float16"):  # 2**16 draws meet their ends
+            largest = jax.random.gumbel(jax.random.key(0), (2**16,), dtype=name).max()
+            assert ends.pop(f"{float(largest):.2f}") == name
+        assert ends == {f"{-np.log(-np.log1p(-(2.0**-52))):.2f}": "float64"}
         noise = np.asarray(jax.random.gumbel(jax.random.key(0), (2**22,), dtype="float32"))
         single = np.finfo(np.float32)
         assert f"{-np.log(-np.log(single.tiny.astype(float))):.2f}" == low
