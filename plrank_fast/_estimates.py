@@ -9,7 +9,7 @@ import numpy as np
 from plrank_fast import validation
 from plrank_fast._core.gradients import exact as _exact
 from plrank_fast._core.gradients import sampled as _sampled
-from plrank_fast._core.runtime.arguments import CheckedBatch
+from plrank_fast._core.runtime.arguments import CheckedBatch, plain_query
 
 
 def _batch(
@@ -31,11 +31,44 @@ def sampled(
     sampler: Any,
     n_threads: Any,
     out: Any,
-    *,
     hessian: Any = False,
     baseline: Any = False,
-    noise: str = "gumbel",
-    sigma: float = 1.0,
+    noise: Any = "gumbel",
+    sigma: Any = 1.0,
+) -> Any:
+    """Compute an estimate with the arguments of `pl_rank_3`, and with those of some methods alone.
+
+    Relevance may be ``validation.ABSENT``. Compiled code alone reads plain arguments of one query.
+    """
+    query = plain_query(scores, relevance, rank_weights, offsets, n_threads)
+    plain = _sampled.estimate_plain(
+        estimator, query, n_samples, rankings, rng, sampler, out, hessian, baseline, noise, sigma
+    )
+    if plain is not None:
+        return plain
+    return sampled_after_checks(
+        estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
+        hessian, baseline, noise, sigma,
+    )  # fmt: skip
+
+
+def sampled_after_checks(
+    estimator: Any,
+    scores: Any,
+    relevance: Any,
+    rank_weights: Any,
+    offsets: Any,
+    n_samples: Any,
+    rankings: Any,
+    rng: Any,
+    sampler: Any,
+    n_threads: Any,
+    out: Any,
+    hessian: Any = False,
+    baseline: Any = False,
+    noise: Any = "gumbel",
+    sigma: Any = 1.0,
+    *,
     value: bool = False,
     one_per_query: bool = False,
     factors: Any = None,
@@ -43,12 +76,13 @@ def sampled(
     scaled: Any = None,
     given_noise: Any = None,
 ) -> Any:
-    """Compute an estimate with the arguments of `pl_rank_3`, the ``baseline`` of policy gradients, and others.
+    """Compute the estimate of `sampled`, or other results, with arguments of any kind.
 
-    Relevance may be ``validation.ABSENT``. The estimate is one number for each query if ``one_per_query``. It comes
-    after the values of the queries if ``value``, and before its Hessian diagonal with ``hessian``. Noise and sigma have
-    been checked. The last four arguments are those of ``_core.gradients.sampled.estimate``.
+    The estimate is one number for each query if ``one_per_query``. It comes after the values of the queries if
+    ``value``, and before its Hessian diagonal with ``hessian``. The last four arguments are those of
+    ``_core.gradients.sampled.estimate``.
     """
+    law, width = validation.choice(noise, "noise", validation.Noise), validation.factor(sigma, "sigma")
     with_hessian, with_baseline = validation.flag(hessian, "hessian"), validation.flag(baseline, "baseline")
     batch = _batch(scores, relevance, rank_weights, offsets, n_threads, over_ideal)
     if batch.n_queries > 1 and relevance is not validation.ABSENT and not one_per_query:
@@ -64,7 +98,7 @@ def sampled(
     outputs = validation.output_pair(out, shape) if with_hessian else (validation.output(out, shape), None)
     source = validation.source_of_keys(rng) if given is None else validation.check_random_state(rng)
     values, result, diagonal = _sampled.estimate(
-        estimator, batch, number, method, source, first, given, with_hessian, with_baseline, noise, sigma, given_noise,
+        estimator, batch, number, method, source, first, given, with_hessian, with_baseline, law, width, given_noise,
         value, factors, over_ideal, scaled,
     )  # fmt: skip
     if factors is not None:
@@ -83,21 +117,26 @@ def exact(
     rtol: Any,
     n_threads: Any,
     out: Any,
-    *,
-    noise: Any = "gumbel",
-    sigma: Any = 1.0,
     value: bool = False,
     gradient: bool = False,
     hessian: Any = False,
+    noise: Any = "gumbel",
+    sigma: Any = 1.0,
+    stop: Any = None,
     exposure: bool = False,
     direction: Any = None,
-    stop: Any = None,
 ) -> Any:
     """Compute expectations: the value, the gradient, or both, and the Hessian diagonal; ``out`` is for the results.
 
     ``exposure`` takes no relevance, and is returned in place of the gradient. With a ``direction`` the Hessian's
     product with it takes the place of the Hessian diagonal.
     """
+    query = plain_query(scores, relevance, rank_weights, offsets, n_threads)
+    plain = _exact.expectations_plain(
+        query, rtol, out, value, gradient, hessian, noise, sigma, stop, exposure, direction
+    )
+    if plain is not None:
+        return plain
     with_hessian = validation.flag(hessian, "hessian")
     batch = _batch(scores, validation.ABSENT if exposure else relevance, rank_weights, offsets, n_threads)
     if batch.n_queries > 1 and gradient and not exposure and direction is None:

@@ -112,7 +112,7 @@ def pl_rank_3(
     """
     return _estimates.sampled(
         _PL_RANK_3, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        hessian=hessian,
+        hessian,
     )  # fmt: skip
 
 
@@ -360,7 +360,7 @@ def pl_rank_cmc(
     """
     return _estimates.sampled(
         _CONDITIONAL, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
-        hessian=hessian,
+        hessian,
     )  # fmt: skip
 
 
@@ -493,6 +493,6 @@ def pl_rank_exact(
     array([ 0.282095, -0.282095])
     """
     return _estimates.exact(
-        scores, relevance, rank_weights, offsets, rtol, n_threads, out, noise=noise, sigma=sigma, gradient=True,
-        hessian=hessian, stop=stop_probability,
+        scores, relevance, rank_weights, offsets, rtol, n_threads, out, False, True, hessian, noise, sigma,
+        stop_probability,
     )  # fmt: skip

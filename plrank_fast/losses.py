@@ -43,6 +43,7 @@ from plrank_fast._core.losses import losses as _losses
 from plrank_fast._core.losses import pairs as _pairs
 from plrank_fast._core.losses import ranks as _ranks
 from plrank_fast._core.runtime import magnitudes as _magnitudes
+from plrank_fast._core.runtime.arguments import plain_query
 from plrank_fast.exposure_targets import exposure_matching
 from plrank_fast.rank_weights import GRADES_OR_GAINS, Gain, checked_gain, gains_by
 from plrank_fast.validation import FloatArray, RandomState
@@ -589,23 +590,29 @@ def _evaluate(
     offsets: ArrayLike | None,
     n_threads: int | None,
     out: LossAndGradient | None,
-    *,
-    scale: float = 1.0,
     lowest: float = -np.inf,
     highest: float = np.inf,
-    limited: bool = False,
+    scale: float = 1.0,
     gain: Gain | None = None,
     cutoff: int | None = None,
     discounts_past_cutoff: bool = False,
     distance_weight: float = 0.0,
     rng: RandomState = None,
     ties_at_random: bool = False,
+    limited: bool = False,
 ) -> LossAndGradient:
     """Compute a loss and its gradient.
 
     Labels lie from ``lowest`` to ``highest``; those of ``limited`` magnitude enter products. The losses that approach
     NDCG have a ``gain`` of labels.
     """
+    query = plain_query(scores, labels, validation.ABSENT, offsets, n_threads)
+    plain = _losses.evaluate_plain(
+        loss, query, out, lowest, highest, scale, gain, cutoff, discounts_past_cutoff, distance_weight, rng,
+        ties_at_random,
+    )  # fmt: skip
+    if plain is not None:
+        return plain
     batch = validation.batch(
         scores, labels, validation.ABSENT, offsets, n_threads, "labels", limited=limited, lowest=lowest, highest=highest
     )

@@ -27,6 +27,7 @@ from numpy.typing import ArrayLike
 
 from plrank_fast import validation
 from plrank_fast._core.ranking import metrics as _metrics
+from plrank_fast._core.runtime.arguments import plain_query
 from plrank_fast.rank_weights import satisfaction
 from plrank_fast.validation import FloatArray
 
@@ -166,9 +167,10 @@ def ndcg(
     >>> round(plr.ndcg(scores, plr.gains(labels), plr.dcg_weights(10), offsets=offsets, normalize="dataset"), 3)
     0.908
     """
+    by_query = type(normalize) is str and normalize == "query"
+    if by_query or validation.choice(normalize, "normalize", validation.Normalization) == "query":
+        return dcg_or_share(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, empty)
     of_no_query = validation.real(empty, "empty", or_nan=True)
-    if validation.choice(normalize, "normalize", validation.Normalization) == "query":
-        return dcg_or_share(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads, True, of_no_query)
     total_ideal = ideal_dcg(relevance, rank_weights, cutoff=cutoff, offsets=offsets, n_threads=n_threads).sum()
     total = dcg_or_share(scores, relevance, rank_weights, cutoff, offsets, ties, n_threads).sum()
     return float(total / total_ideal) if total_ideal != 0.0 else of_no_query
@@ -598,12 +600,17 @@ def dcg_or_share(
 ) -> FloatArray:
     """Compute `dcg`, or `ndcg` if ``over_ideal``; ``empty`` is the value of an empty query too."""
     weights = validation.ABSENT if rank_weights is None else rank_weights
+    query = plain_query(scores, relevance, weights, offsets, n_threads)
+    plain = _metrics.dcg_plain(query, cutoff, ties, over_ideal, empty)
+    if plain is not None:
+        return plain
+    of_no_query = validation.real(empty, "empty", or_nan=True)
     lowest = 0.0 if over_ideal else -np.inf
     batch = validation.batch(
         scores, relevance, weights, offsets, n_threads, lowest=lowest, why=validation.A_SHARE, unretrieved=True
     )
     average = validation.choice(ties, "ties", validation.RankTies) == "average"
-    return _metrics.dcg(batch, validation.ranks(cutoff), average, over_ideal, empty)
+    return _metrics.dcg(batch, validation.ranks(cutoff), average, over_ideal, of_no_query)
 
 
 def of_relevance(
@@ -619,6 +626,10 @@ def of_relevance(
     lowest: float = -np.inf,
 ) -> FloatArray:
     """Compute a metric without rank weights; ``argument`` is the name of the relevance in messages."""
+    query = plain_query(scores, relevance, validation.ABSENT, offsets, n_threads)
+    plain = _metrics.metric_plain(name, query, cutoff, empty, parameter, lowest == 0.0)
+    if plain is not None:
+        return plain
     batch = validation.batch(
         scores, relevance, validation.ABSENT, offsets, n_threads, argument, lowest=lowest, unretrieved=True
     )

@@ -121,7 +121,7 @@ def policy_gradient(
         validation.given(rank_weights, "rank_weights", ", or rewards or reward")
         return _estimates.sampled(
             _POLICY_GRADIENT, scores, relevance, rank_weights, offsets, n_samples,
-            rankings, rng, sampler, n_threads, out, baseline=baseline,
+            rankings, rng, sampler, n_threads, out, False, baseline,
         )  # fmt: skip
     instead, _ = validation.only_one({"rewards": rewards, "reward": reward})
     validation.goes_with(relevance, "relevance", False, f"{instead}=None")

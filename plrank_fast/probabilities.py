@@ -93,8 +93,8 @@ def expected_metric(
     """
     if type(method) is str and method == "exact" and rankings is None:
         return _estimates.exact(
-            scores, relevance, rank_weights, offsets, rtol, n_threads, out, noise=noise, sigma=sigma, value=True,
-            stop=stop_probability,
+            scores, relevance, rank_weights, offsets, rtol, n_threads, out, True, False, False, noise, sigma,
+            stop_probability,
         )  # fmt: skip
     validation.choice(method, "method", validation.ExpectationMethod)
     validation.goes_with(rankings, "rankings", method == "sample", "method='sample'")
@@ -104,7 +104,7 @@ def expected_metric(
     sigma = validation.factor(sigma, "sigma")
     only = noise == "gumbel" and sigma == 1.0
     validation.require(only, f"noise and sigma can only be set with method='exact', got {noise!r} and {sigma}")
-    return _estimates.sampled(
+    return _estimates.sampled_after_checks(
         _METRIC, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads,
         out, one_per_query=True,
     )  # fmt: skip

@@ -9,6 +9,7 @@ from plrank_fast import validation
 from plrank_fast._core.gradients.policy_gradient import LOG_PROB as _LOG_PROB
 from plrank_fast._core.gradients.sampled import log_prob_gradient
 from plrank_fast._core.ranking import metrics as _metrics
+from plrank_fast._core.runtime.arguments import plain_query
 from plrank_fast._core.sampling import samplers as _samplers
 from plrank_fast.validation import FloatArray, RandomState, RankingArray
 
@@ -80,6 +81,10 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
+    query = plain_query(scores, validation.ABSENT, validation.ABSENT, offsets, n_threads)
+    plain = _samplers.sample_plain(query, n_samples, cutoff, rng, sampler)
+    if plain is not None:
+        return plain
     batch, among_all = validation.batch_that_can_be_drawn(scores, offsets, n_threads)
     number = validation.count(n_samples, "n_samples", 1)
     n_ranks = validation.ranks_that_count(cutoff, batch.longest)

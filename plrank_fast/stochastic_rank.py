@@ -83,8 +83,7 @@ def stochastic_rank(
     >>> bool(gradient[2] > 0 > gradient[0])
     True
     """
-    law, width = validation.choice(noise, "noise", validation.Noise), validation.factor(sigma, "sigma")
     return _estimates.sampled(
         _STOCHASTIC_RANK, scores, relevance, rank_weights, offsets, n_samples, None, rng, "auto", n_threads, out,
-        noise=law, sigma=width,
+        False, False, noise, sigma,
     )  # fmt: skip

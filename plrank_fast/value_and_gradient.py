@@ -116,8 +116,8 @@ def of_rankings(
     method: str, scores: ArrayLike, relevance: ArrayLike, rank_weights: ArrayLike, offsets: ArrayLike | None,
     n_samples: int | None, rng: RandomState, n_threads: int | None, **results: Any,
 ) -> Any:  # fmt: skip
-    """Call one of ``OF_RANKINGS``; ``results`` are options of `_estimates.sampled`."""
-    return _estimates.sampled(
+    """Call one of ``OF_RANKINGS``; ``results`` are options of `_estimates.sampled_after_checks`."""
+    return _estimates.sampled_after_checks(
         OF_RANKINGS[method], scores, relevance, rank_weights, offsets, n_samples or ESTIMATORS[method].n_samples, None,
         rng, "auto", n_threads, None, **results,
     )  # fmt: skip

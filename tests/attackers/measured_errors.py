@@ -287,7 +287,7 @@ def stochastic_rank(problem: Problem, *, finer: bool = False) -> Ratios:
         given = rng.standard_exponential(shape) if noise == "gumbel" else rng.normal(size=shape)
         noisy = problem.scores + (-np.log(given) if noise == "gumbel" else given)
         arrays = problem.scores, problem.relevance, problem.rank_weights
-        got = _estimates.sampled(
+        got = _estimates.sampled_after_checks(
             STOCHASTIC_RANK, *arrays, None, n_samples, None, None, "auto", 1, None, noise=noise, given_noise=given
         )
         best = reference.stochastic_rank(problem.scores, problem.relevance, rank_weights, noisy, density)

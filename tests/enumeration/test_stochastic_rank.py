@@ -14,7 +14,7 @@ DENSITIES = {"gumbel": reference.gumbel_density, "normal": reference.normal_dens
 
 def of_given_noise(noise, sigma, scores, relevance, rank_weights, given):
     """The compiled estimator on noise made here: exponential numbers E for Gumbel noise -log E, or normal ones."""
-    return _estimates.sampled(
+    return _estimates.sampled_after_checks(
         STOCHASTIC_RANK, scores, relevance, rank_weights, None, len(given), None, None, "auto", 1, None,
         noise=noise, sigma=sigma, given_noise=given,
     )  # fmt: skip

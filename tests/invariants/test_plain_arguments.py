@@ -138,6 +138,21 @@ def test_validation_is_not_asked(name, n_items, offsets_in):
         assert given["rng"].bit_generator.state == other["rng"].bit_generator.state
 
 
+@pytest.mark.parametrize("name", sorted({*FUNCTIONS} - {"expected_ap", "rank_probabilities"}))
+def test_one_query_is_read_without_a_batch_of_validation(name, monkeypatch):
+    """Compiled code alone reads plain arguments of one query; a single other one goes to ``validation``.
+
+    Mutants: ``plain_query`` returns None; it takes ``n_threads`` of any type.
+    """
+    function = FUNCTIONS[name]
+    expected = function(**given_to(function, 9))
+    monkeypatch.delattr("plrank_fast.validation.batch")
+    monkeypatch.delattr("plrank_fast.validation.batch_that_can_be_drawn")
+    same_bits(function(**given_to(function, 9)), expected)
+    with pytest.raises(AttributeError, match="'batch"):
+        function(**given_to(function, 9) | {"n_threads": np.int64(1)})
+
+
 LAYOUTS = {  # of the same numbers, 0 and 1
     **{f"{dtype}": lambda array, dtype=dtype: array.astype(dtype)
        for dtype in ("bool", "int8", "uint64", "float16", "float32", "longdouble", ">f8", ">i2")},

@@ -10,10 +10,11 @@ from libc.stdint cimport intptr_t
 from libc.string cimport memset
 
 from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
-from plrank_fast._core.runtime.arguments cimport CheckedBatch, result_of, zeros
+from plrank_fast._core.runtime.arguments cimport CheckedBatch, is_plain_factor, result_of, zeros
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.layout cimport aligned
+from plrank_fast._core.runtime.magnitudes cimport PLR_SMALLEST_TOLERANCE
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
@@ -242,10 +243,25 @@ def scaled_expectations(
     return values, run_call(&call, checked, NS_PER_ITEM_AND_RANK)
 
 
-def expectations(
-    CheckedBatch checked not None, double rtol, str noise="gumbel", double sigma=1.0, bint value=False,
-    bint gradient=False, bint hessian=False, bint exposure=False, const double[::1] direction=None,
-    const double[::1] stop=None
+def expectations_plain(
+    CheckedBatch query, rtol, out, bint value, bint gradient, hessian, noise, sigma, stop, bint exposure, direction
+):
+    """Return the value of a `plain_query`, the gradient or both; None if an option is not plain."""
+    if (
+        query is None or out is not None or hessian is not False or stop is not None or direction is not None
+        or type(rtol) is not float or not PLR_SMALLEST_TOLERANCE <= rtol < 1.0
+        or type(noise) is not str or noise not in NOISES or not is_plain_factor(sigma)
+    ):
+        return None
+    values, slopes, _, missed = expectations(query, rtol, noise, sigma, value, gradient, False, exposure)
+    if missed is not None:
+        return None
+    return slopes if not value else (values, slopes) if gradient else values
+
+
+cpdef tuple expectations(
+    CheckedBatch checked, double rtol, str noise="gumbel", double sigma=1.0, bint value=False, bint gradient=False,
+    bint hessian=False, bint exposure=False, const double[::1] direction=None, const double[::1] stop=None
 ):
     """Return the value (n_queries,), the gradient and the Hessian diagonal (n_docs,), each None if not asked for.
 

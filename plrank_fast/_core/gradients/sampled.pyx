@@ -9,10 +9,12 @@ from libc.string cimport memset
 
 from plrank_fast._core.gradients.estimator cimport Estimate, Estimator, estimate_of, estimator_in, ns_per_sample
 from plrank_fast._core.gradients.scale cimport Scale, scale_gradient, scale_of, scale_workspace
-from plrank_fast._core.random.key cimport draw_key
+from plrank_fast._core.random.key cimport draw_key, is_plain_source
 from plrank_fast._core.random.stream cimport BLOCK, block_size
 from plrank_fast._core.ranking.weights cimport weigh, weights_workspace
-from plrank_fast._core.runtime.arguments cimport CheckedBatch, result_of, zeros
+from plrank_fast._core.runtime.arguments cimport (
+    CheckedBatch, is_plain_count, is_plain_factor, result_of, zeros,
+)
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport rankings as rankings_at, results
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
@@ -439,11 +441,26 @@ cdef void evaluate_single_items(Call *call, intp_t n_queries) noexcept:
             scale_query(call, q, <char *>workspace)
 
 
-def estimate(
-    estimator, CheckedBatch checked not None, intp_t n_samples, str sampler="auto", rng=None, uint64_t first_query=0,
-    const int32_t[:, :, ::1] rankings=None, bint hessian=False, bint baseline=False, str noise="gumbel",
-    double sigma=1.0, const double[:, ::1] given_noise=None, bint value=False, factors=None, bint over_ideal=False,
-    scaled=None
+def estimate_plain(
+    estimator, CheckedBatch query, n_samples, rankings, rng, sampler, out, hessian, baseline, noise, sigma
+):
+    """Return the estimate of a `plain_query`; None if an option is not plain."""
+    cdef intp_t number
+    if (
+        query is None or rankings is not None or out is not None or hessian is not False or type(sampler) is not str
+        or sampler not in SAMPLERS or type(baseline) is not bool or type(noise) is not str or noise not in NOISES
+        or not is_plain_factor(sigma) or not is_plain_count(n_samples, 2 if baseline else 1, &number)
+        or not is_plain_source(rng)
+    ):
+        return None
+    return estimate(estimator, query, number, sampler, rng, 0, None, False, baseline is True, noise, sigma)[1]
+
+
+cpdef tuple estimate(
+    object estimator, CheckedBatch checked, intp_t n_samples, str sampler="auto", object rng=None,
+    uint64_t first_query=0, const int32_t[:, :, ::1] rankings=None, bint hessian=False, bint baseline=False,
+    str noise="gumbel", double sigma=1.0, const double[:, ::1] given_noise=None, bint value=False, object factors=None,
+    bint over_ideal=False, object scaled=None
 ):
     """Return the mean metric of each query's rankings, an estimate, and its Hessian diagonal; None if not asked for.
 

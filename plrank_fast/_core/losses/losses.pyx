@@ -10,11 +10,13 @@ from libc.string cimport memset
 from plrank_fast._core.losses.loss cimport Loss, LossOptions, LossQuery, loss_in, ns_per_row
 from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.ranking.metrics cimport discounts_of
-from plrank_fast._core.runtime.arguments cimport CheckedBatch, empty, zeros
+from plrank_fast._core.runtime.arguments cimport CheckedBatch, empty, is_plain_cutoff, zeros
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
 from plrank_fast._core.runtime.buffers cimport numbers, results
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
-from plrank_fast._core.runtime.magnitudes cimport are_finite, gain_of_grade
+from plrank_fast._core.runtime.magnitudes cimport (
+    PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_TOO_LARGE, are_finite, gain_of_grade,
+)
 from plrank_fast._core.runtime.queries cimport Queries, Query, query_at
 from plrank_fast._core.runtime.scalar_types cimport intp_t, uint64_t
 from plrank_fast._core.runtime.threads cimport ROUND_NS, Workspaces, raise_if_stopped, signal_came
@@ -114,10 +116,32 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-def evaluate(
-    loss, CheckedBatch checked not None, intp_t cutoff=-1, double scale=1.0, bint to_gains=False,
+def evaluate_plain(
+    loss, CheckedBatch query, out, double lowest, double highest, double scale, str gain, cutoff,
+    bint discounts_past_cutoff, double distance_weight, rng, bint ties_at_random
+):
+    """Return the value of a `plain_query` and its gradient; None if its labels or an option are not plain."""
+    cdef intp_t n_ranks
+    cdef int refused = PLR_NEGATIVE if lowest == 0.0 else 0
+    if highest == 1.0:
+        refused |= PLR_ABOVE_ONE
+    if gain is not None:
+        refused |= PLR_NO_SMALL_GRADE
+    if (
+        query is None or query.found_in_scores & PLR_TOO_LARGE or query.found_in_relevance & refused
+        or out is not None or rng is not None or ties_at_random or gain == "linear"
+        or not is_plain_cutoff(cutoff, &n_ranks)
+    ):
+        return None
+    values, gradient, _, finite = evaluate(
+        loss, query, n_ranks, scale, gain is not None, None, discounts_past_cutoff, distance_weight)
+    return (values, gradient) if finite else None
+
+
+cpdef tuple evaluate(
+    object loss, CheckedBatch checked, intp_t cutoff=-1, double scale=1.0, bint to_gains=False,
     const double[::1] gains=None, bint discounts_past_cutoff=False, double distance_weight=0.0,
-    bint ties_at_random=False, rng=None, uint64_t first_query=0, int n_derivatives=1
+    bint ties_at_random=False, object rng=None, uint64_t first_query=0, int n_derivatives=1
 ):
     """Return the values (n_queries,) of a loss, its gradient and the diagonal of its Hessian, (n_docs,).
 

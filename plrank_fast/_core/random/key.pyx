@@ -109,7 +109,7 @@ def stream_key(rng):
     return words if draw_plain_key(rng, &key[0]) else None
 
 
-def is_plain_source(rng):
+cpdef bint is_plain_source(object rng):
     """Return whether ``draw_plain_key`` draws from it."""
     return (
         rng is None or type(rng) is GENERATOR or isinstance(rng, BIT_GENERATOR)

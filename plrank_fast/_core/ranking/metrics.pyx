@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, isnan, ldexp, log
+from libc.math cimport INFINITY, isinf, isnan, ldexp, log
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
@@ -16,6 +16,7 @@ from plrank_fast._core.runtime.arguments cimport (
     Column,
     copy_column,
     empty as new_array,
+    is_plain_cutoff,
     plain,
     threads_of_pass,
 )
@@ -24,7 +25,7 @@ from plrank_fast._core.runtime.buffers cimport integers, numbers, rankings as ra
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_KINDS, PLR_NOT_FINITE, PLR_NO_WHOLE_GRADE, plr_add_flags,
+    PLR_KINDS, PLR_NEGATIVE, PLR_NOT_FINITE, PLR_NO_WHOLE_GRADE, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, Query, longest_query, queries_of, query_at
 from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
@@ -558,6 +559,11 @@ cdef object run_over_rankings(
 cdef const double[::1] DISCOUNTS = 1.0 / np.log2(np.arange(4096) + 2.0)
 
 
+cdef bint is_plain_value(object value) noexcept:
+    """Return whether this is a float that is finite or NaN."""
+    return type(value) is float and not isinf(<double>value)
+
+
 def discounts(intp_t n_ranks):
     """Return the discounts of DCG, 1 / log2(rank + 1)."""
     return np.array(discounts_of(n_ranks)[:n_ranks])
@@ -627,9 +633,19 @@ cdef MetricCall new_dcg_call(CheckedBatch checked, intp_t cutoff) except *:
     return new_call(&checked.queries, cutoff)
 
 
-def dcg(
-    CheckedBatch checked not None, intp_t cutoff, bint average_ties, bint over_ideal=False, double empty=0.0
-):
+def dcg_plain(CheckedBatch query, cutoff, ties, bint over_ideal, empty):
+    """Return the DCG of a `plain_query`, or its share; None if an option is not plain."""
+    cdef intp_t n_ranks
+    if (
+        query is None or type(ties) is not str or ties != "index" or not is_plain_cutoff(cutoff, &n_ranks)
+        or not is_plain_value(empty)
+        or over_ideal and (query.found_in_relevance | query.found_in_rank_weights) & PLR_NEGATIVE
+    ):
+        return None
+    return dcg(query, n_ranks, False, over_ideal, empty)
+
+
+cpdef object dcg(CheckedBatch checked, intp_t cutoff, bint average_ties, bint over_ideal=False, double empty=0.0):
     """Return the DCG of each query. Without rank weights these are the usual discounts, and a cutoff of -1 is none.
 
     With ``over_ideal`` it is the share of the ideal DCG. ``empty`` is the value where that is 0, or of an empty query.
@@ -655,7 +671,18 @@ def ideal_dcg(CheckedBatch checked not None, intp_t cutoff):
     return ideal
 
 
-def metric(str name, CheckedBatch checked not None, intp_t cutoff, double empty=0.0, double parameter=1.0):
+def metric_plain(str name, CheckedBatch query, cutoff, double empty, double parameter, bint not_negative):
+    """Return one of ``METRICS`` of a `plain_query`; None if its relevance or the cutoff is not plain."""
+    cdef intp_t n_ranks
+    if (
+        query is None or not is_plain_cutoff(cutoff, &n_ranks)
+        or not_negative and query.found_in_relevance & PLR_NEGATIVE
+    ):
+        return None
+    return metric(name, query, n_ranks, empty, parameter)
+
+
+cpdef object metric(str name, CheckedBatch checked, intp_t cutoff, double empty=0.0, double parameter=1.0):
     """Return one of ``METRICS`` of the first ``cutoff`` documents of each query, or of all for -1.
 
     ``empty`` is the value of a query without relevant documents.

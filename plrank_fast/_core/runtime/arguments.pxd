@@ -11,6 +11,9 @@ cdef struct Column:
     double *copy
     int found                        # flags, likewise
 
+cdef bint is_plain_count(object value, intp_t lowest, intp_t *number) noexcept
+cdef bint is_plain_cutoff(object value, intp_t *number) noexcept
+cdef bint is_plain_factor(object value) noexcept
 cdef const void *plain(object array, int *kind, intp_t *n_values) noexcept
 cdef int threads_of_pass(object n_threads, intp_t n_items) except -1
 cdef int copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil

@@ -3,6 +3,9 @@
 Published training loops call once per query. The arithmetic for ten documents takes less than a microsecond, and
 checking the arguments one by one in Python takes twenty. So ``validation.batch`` first asks ``plain_batch``, which
 recognises contiguous arrays of finite native numbers. The copies are the same as those that ``validation`` makes.
+Functions that are called for one query at a time first hand a ``plain_query`` to a function of the core named
+``..._plain``, which takes options as they are. It computes if all are plain: of the exact type, in range, and without
+``out``. Otherwise it returns None, and ``validation`` reads every argument.
 
 The arrays of a large batch are copied, converted and checked in a single pass, which threads share. What else a
 function must know of them, such as whether a label is negative, the pass finds out too.
@@ -16,8 +19,8 @@ from libc.string cimport memcmp, memcpy
 
 from plrank_fast._core.runtime.buffers cimport integers, numbers
 from plrank_fast._core.runtime.magnitudes cimport (
-    PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LONGS, PLR_NOT_FINITE, each_within, found_by_threads, found_in,
-    found_while_copying, plr_add_flags,
+    PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, each_within,
+    found_by_threads, found_in, found_while_copying, plr_add_flags,
 )
 from plrank_fast._core.runtime.queries cimport Queries, all_alike
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t, uint64_t
@@ -29,6 +32,8 @@ cdef extern from "Python.h":
 
 ABSENT = object()      # stands for an array that a function does not take
 LONGEST_LIST = 10_000  # documents without offsets and without a warning
+cdef intp_t LONGEST_QUERY = LONGEST_LIST
+cdef double LARGEST_FACTOR = 2.0**PLR_LIMIT_EXPONENT, SMALLEST_FACTOR = 1.0 / LARGEST_FACTOR
 cdef object EMPTY = np.empty, ZEROS = np.zeros, INT64 = np.dtype(np.int64), NDARRAY = np.ndarray
 cdef intp_t FEW = 4096               # items of which a pass takes less time than to look at the number of processors
 
@@ -41,13 +46,24 @@ cdef enum:
     LARGEST_PLAIN_COUNT = 1 << 30
 
 
-cdef inline bint is_plain_count(object value, intp_t lowest, intp_t *number) noexcept:
+cdef bint is_plain_count(object value, intp_t lowest, intp_t *number) noexcept:
     """Return whether the value is an int from ``lowest`` to 2**30, and set ``number`` to it."""
     cdef int overflow = 0
     if type(value) is not int:
         return False
     number[0] = PyLong_AsLongLongAndOverflow(value, &overflow)
     return overflow == 0 and lowest <= number[0] <= LARGEST_PLAIN_COUNT
+
+
+cdef bint is_plain_cutoff(object value, intp_t *number) noexcept:
+    """Return whether the value is None, which sets ``number`` to -1, or an int from 0 to 2**30."""
+    number[0] = -1
+    return value is None or is_plain_count(value, 0, number)
+
+
+cdef bint is_plain_factor(object value) noexcept:
+    """Return whether the value is a float from 2**-200 to 2**200."""
+    return type(value) is float and SMALLEST_FACTOR <= value <= LARGEST_FACTOR
 
 
 cdef bint copy_plain_counts(list values, int64_t *copies, intp_t n_values) noexcept:
@@ -304,6 +320,17 @@ def plain_batch(scores, relevance, rank_weights, offsets, n_threads):
     return batch if batch.read_plain(scores, relevance, rank_weights, offsets, n_threads) else None
 
 
+def plain_query(scores, relevance, rank_weights, offsets, n_threads):
+    """Return the batch of a single query if there is nothing left to check or to warn of, or None."""
+    cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
+    if (
+        offsets is None and batch.read_plain(scores, relevance, rank_weights, None, n_threads)
+        and batch.n_items <= LONGEST_QUERY
+    ):
+        return batch
+    return None
+
+
 def batch_of(scores, relevance, rank_weights, offsets, n_threads):
     """Return the batch of checked copies: relevance and rank weights, as rows, may be None."""
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
@@ -336,6 +363,8 @@ cdef object result_of(const Queries *queries, intp_t n_queries, intp_t n_values)
     if n_values == n_queries or queries.n_ranks == 0:
         return ZEROS(n_values)
     result = EMPTY(n_values)
+    if n_queries == 1:  # of several items
+        return result
     values = result
     for q in range(n_queries):
         if queries.offsets[q + 1] - queries.offsets[q] == 1:

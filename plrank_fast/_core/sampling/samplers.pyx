@@ -23,13 +23,13 @@ import numpy as np
 
 from libc.math cimport INFINITY, log2, sqrt
 
-from plrank_fast._core.random.key cimport draw_key
+from plrank_fast._core.random.key cimport draw_key, is_plain_source
 from plrank_fast._core.random.stream cimport block_size, plr_mix64, start_stream
 from plrank_fast._core.ranking.weights cimport (
     PLR_OCTAVES, Weights, arrivals, effective_items, expected_arrivals, sort_weights, weigh, weigh_by_team,
     weights_workspace,
 )
-from plrank_fast._core.runtime.arguments cimport CheckedBatch
+from plrank_fast._core.runtime.arguments cimport CheckedBatch, is_plain_count, is_plain_cutoff
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, parts_per_thread, run_batch, run_tasks
 from plrank_fast._core.runtime.buffers cimport numbers, written
 from plrank_fast._core.runtime.layout cimport Layout, aligned, layout_at, measure, padded, take
@@ -618,8 +618,21 @@ cdef int draw_long_query(const void *call_, intp_t q, int n_threads) except -1:
 # Entry points
 # ---------------------------------------------------------------------------------------------------------------------
 
-def sample_rankings(
-    CheckedBatch checked not None, intp_t n_samples, intp_t cutoff, str sampler, rng, uint64_t first_query
+def sample_plain(CheckedBatch query, n_samples, cutoff, rng, sampler):
+    """Return rankings of a `plain_query`; None if an option is not plain."""
+    cdef intp_t number, n_ranks
+    if (
+        query is None or type(sampler) is not str or sampler not in SAMPLERS
+        or not is_plain_count(n_samples, 1, &number) or not is_plain_cutoff(cutoff, &n_ranks)
+        or not is_plain_source(rng)
+    ):
+        return None
+    n_ranks = query.longest if n_ranks < 0 else min(n_ranks, query.longest)
+    return sample_rankings(query, number, n_ranks, sampler, rng, 0)[0]
+
+
+cpdef object sample_rankings(
+    CheckedBatch checked, intp_t n_samples, intp_t cutoff, str sampler, object rng, uint64_t first_query
 ):
     """Return rankings (n_queries, n_samples, cutoff); the cutoff is at most the length of the longest query.
 
