@@ -291,7 +291,7 @@ def test_errors_name_the_argument(library, error, message, scores, labels, optio
 @pytest.mark.parametrize(
     ("message", "options"),
     [
-        ("labels must be from 0 to 200, .*pass gain='linear' for gains", {"labels": -LABELS}),
+        ("labels must be from 0 to 200, got -1.0 at index 1.*: set grades below 0 to 0", {"labels": -LABELS}),
         ("labels must be at least 0, .*: NDCG is a share", {"labels": LABELS - 1e-3, "gain": "linear"}),
         ("rank_weights must be at least 0, .*: NDCG is a share", {"rank_weights": [1.0, -1.0]}),
         ("weights must be at least 0", {"weights": [-1.0]}),

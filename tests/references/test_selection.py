@@ -73,6 +73,25 @@ def test_first_ranks(shape):
             assert plr.ideal_dcg(gains, cutoff=k)[0] == pytest.approx(best, rel=1e-12)
 
 
+@pytest.mark.parametrize("n", [1, 7, 8, 17, 40, 4096, 4097, 5000])
+def test_ideal_of_few_gains(n):
+    """The sum over a sorted list, bit for bit, at every number of different gains and cutoffs around it.
+
+    Mutants: a gain counted once; one found again and again; the last lanes of a list left out; a list of too many
+    different gains taken as ranked.
+    """
+    rng = np.random.default_rng(n)
+    for n_different in {1, min(n, 2), min(n, 3), min(n, 7), min(n, 8), min(n, 9), min(n, 10), n}:
+        gains = np.append(np.arange(n_different), rng.integers(0, n_different, n - n_different)).astype(float)
+        if n_different % 2:
+            gains[gains == gains.max()] += np.arange(np.count_nonzero(gains == gains.max()))  # the highest one once
+        rng.shuffle(gains)
+        best = np.sort(gains)[::-1]
+        for k in {0, 1, 2, n_different - 1, n_different, n // 2, n - 1, n}:
+            expected = sum((best * plr.dcg_weights(n))[:k].tolist(), 0.0)
+            assert plr.ideal_dcg(gains, plr.dcg_weights(n), cutoff=k)[0] == expected, (n_different, k)
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 def test_a_million_keys(shape):
     """Quadratic behaviour would take hours here; the timed comparison of the shapes is a benchmark."""

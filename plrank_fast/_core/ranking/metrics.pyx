@@ -32,13 +32,14 @@ from plrank_fast._core.runtime.scalar_types cimport int32_t, int64_t, intp_t
 from plrank_fast._core.runtime.simd cimport simd_level
 from plrank_fast._core.runtime.teams cimport run_ranges
 
-cdef extern from "ranking/first_relevant.h" nogil:
-    ctypedef struct first_relevant_kernels:
+cdef extern from "ranking/highest_values.h" nogil:
+    ctypedef struct highest_values_kernels:
         double (*highest_relevant)(const double *scores, const double *relevance, size_t n) noexcept nogil
         size_t (*count_above)(const double *scores, double score, size_t n, size_t *n_tied) noexcept nogil
-    const first_relevant_kernels *first_relevant_kernels_at(int level)
+        double (*next_lower)(const double *values, double bound, size_t n, size_t *n_equal) noexcept nogil
+    const highest_values_kernels *highest_values_kernels_at(int level)
 
-cdef const first_relevant_kernels *first_relevant = first_relevant_kernels_at(simd_level())
+cdef const highest_values_kernels *kernels = highest_values_kernels_at(simd_level())
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
@@ -124,6 +125,30 @@ cdef double dcg_of_query(
     return total
 
 
+cdef intp_t MOST_GAINS = 8       # different ones among the first ranks: finding one takes a pass over the list
+cdef intp_t LONG_LIST = 4096
+
+
+cdef bint rank_few_gains(const double *relevance, intp_t n_items, intp_t cutoff, double *gains) noexcept nogil:
+    """Write the first ``cutoff`` gains, descending and negated, and return whether few enough differ."""
+    cdef double gain = INFINITY
+    cdef double lower
+    cdef size_t n_equal
+    cdef intp_t found, stop, k = 0
+    for found in range(MOST_GAINS + 1):
+        lower = kernels.next_lower(relevance, gain, n_items, &n_equal)
+        stop = min(cutoff, k + <intp_t>n_equal)
+        for k in range(k, stop):
+            gains[k] = -gain
+        k = stop
+        if k == cutoff:
+            return True
+        if k == found and found >= (1 if n_items > LONG_LIST else 3):  # gains hardly repeat
+            return False
+        gain = lower
+    return False
+
+
 cdef double ideal_dcg_of_query(
     const Query *query, intp_t cutoff, double *gains, double *weights, int32_t *items
 ) noexcept nogil:
@@ -131,12 +156,13 @@ cdef double ideal_dcg_of_query(
     cdef double total = 0.0
     cdef bint descending = True
     cdef intp_t kept, k
-    kept = keep_highest(query.relevance, query.n_items, cutoff, gains, items)
-    if kept <= PLR_SHORT_LIST:
-        sort_short(gains, items, kept)
-    else:
-        select_smallest(gains, items, kept, cutoff)
-        sort_pairs(gains, items, cutoff)
+    if not rank_few_gains(query.relevance, query.n_items, cutoff, gains):
+        kept = keep_highest(query.relevance, query.n_items, cutoff, gains, items)
+        if kept <= PLR_SHORT_LIST:
+            sort_short(gains, items, kept)
+        else:
+            select_smallest(gains, items, kept, cutoff)
+            sort_pairs(gains, items, cutoff)
     for k in range(cutoff):
         weights[k] = -query.rank_weights[k]
         items[k] = <int32_t>k
@@ -201,12 +227,12 @@ cdef double average_precision(const Ranked *query) noexcept nogil:
 cdef double reciprocal_rank(const Ranked *query) noexcept nogil:
     """Return 1 over the rank of the first relevant document; the query need not be ranked."""
     cdef const double *scores = query.of.scores
-    cdef double best = first_relevant.highest_relevant(scores, query.of.relevance, query.of.n_items)
+    cdef double best = kernels.highest_relevant(scores, query.of.relevance, query.of.n_items)
     cdef size_t n_tied
     cdef intp_t before, d = 0
     if best == -INFINITY:
         return 0.0
-    before = first_relevant.count_above(scores, best, query.of.n_items, &n_tied)
+    before = kernels.count_above(scores, best, query.of.n_items, &n_tied)
     while n_tied > 1 and not (scores[d] == best and query.of.relevance[d] > 0.0):
         before += scores[d] == best
         d += 1

@@ -1,4 +1,4 @@
-#include "ranking/first_relevant.h"
+#include "ranking/highest_values.h"
 
 #include <math.h>
 
@@ -31,4 +31,20 @@ static size_t count_above(const double *scores, double score, size_t n, size_t *
     return n_above;
 }
 
-const first_relevant_kernels ISA(first_relevant_kernels) = {highest_relevant, count_above};
+static double next_lower(const double *values, double bound, size_t n, size_t *n_equal)
+{
+    const vec_f64 none = vec_all(-INFINITY);
+    vec_f64 next = none;
+    vec_i64 equal = {0};
+    for (size_t i = 0; i < n; i += PLR_LANES) {
+        vec_f64 value = vec_load_some(values + i, n - i, -INFINITY);
+        equal -= value == bound;
+        next = vec_max_f64(vec_select(value < bound, value, none), next);
+    }
+    *n_equal = 0;
+    for (int lane = 0; lane < PLR_LANES; lane++)
+        *n_equal += (size_t)equal[lane];
+    return vec_largest(next);
+}
+
+const highest_values_kernels ISA(highest_values_kernels) = {highest_relevant, count_above, next_lower};
