@@ -1,12 +1,13 @@
-"""Tune a language model on rankings of its answers: list-wise preference optimisation with the ListMLE loss.
+"""Tune a language model on rankings of its answers: list-wise preference optimisation in a loop of one's own.
 
 python examples/adapters/preference_optimisation.py
 
 The score of an answer is beta times the log-ratio of its probability under the model and under a frozen copy, summed
 over its tokens. Minus the log-probability of the ranking that people prefer, under Plackett-Luce with these scores, is
 the loss: DPO for two answers, its Plackett-Luce form for more (Rafailov et al., "Direct preference optimization",
-NeurIPS 2023). The model is tiny and made on the spot. The program prints how often it prefers the better of two answers
-to prompts that it was not trained on, before and after; before, all log-ratios are 0.
+NeurIPS 2023). `plrank_fast.trl` does this in trl's trainer. The model is tiny and made on the spot. The program prints
+how often it prefers the better of two answers to prompts that it was not trained on, before and after; before, all
+log-ratios are 0.
 """
 
 import copy
@@ -14,7 +15,7 @@ import copy
 import numpy as np
 import torch
 
-from plrank_fast import losses
+from plrank_fast.torch import PlackettLuceLoss
 
 PROMPTS, WORDS, LENGTH, ANSWERS, BETA = 4, 16, 6, 5, 0.5
 
@@ -65,14 +66,14 @@ def main(n_steps=80, n_prompts=16):
     rng = np.random.default_rng(0)
     model, test = LanguageModel(), ranked_answers(200, rng)
     reference = copy.deepcopy(model).requires_grad_(False)
+    loss = PlackettLuceLoss()
     optimizer = torch.optim.Adam(model.parameters(), lr=3e-3)
     before = preferred(model, reference, test)
     for _ in range(n_steps):
         texts, grades, offsets = ranked_answers(n_prompts, rng)
         scores = BETA * (log_prob(model, texts) - log_prob(reference, texts))
-        _, gradient = losses.list_mle(scores.detach(), grades, offsets=offsets, ties="exact")
         optimizer.zero_grad()
-        scores.backward(torch.from_numpy(gradient / n_prompts).to(scores.dtype))
+        loss(scores, torch.from_numpy(grades), offsets).backward()
         optimizer.step()
     return before, preferred(model, reference, test)
 

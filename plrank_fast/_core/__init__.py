@@ -42,7 +42,7 @@ imports another::
                                               fairness  value_and_gradient  named_metrics  chunks  embedding
                         in NumPy              reference
                         other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
-                                              catboost  dask  spark  compat
+                                              catboost  dask  spark  trl  compat
                         data, training        data  training
                         measurements          benchmarks
                         command line          commands  __main__
