@@ -65,6 +65,11 @@ def workloads():
         function = getattr(losses, name) if hasattr(losses, name) else getattr(plr, name)
         return lambda: function(*arguments, **options)
 
+    folder = tempfile.TemporaryDirectory()  # as long as the workload that reads from it
+    lines = ("".join(f" {i}:{row / i:.6f}" for i in range(1, 137)) for row in range(200))
+    texts = (f"{row % 5} qid:{row // 20}{line}\n" for row, line in enumerate(lines))
+    Path(folder.name, "train.txt").write_text("".join(texts))
+
     scores, relevance, _ = batch([8])
     rng, theta = np.random.default_rng(1), plr.dcg_weights(8)
     calls = {
@@ -105,6 +110,7 @@ def workloads():
         "pl_rank_1 D=120": sampled("pl_rank_1", middle, 10, 50),
         "dcg": metric("dcg"),
         "ndcg": metric("ndcg"),
+        "load_letor": lambda: plr.data.load_letor(Path(folder.name, "train.txt")),
         "mrr": lone("mrr", *many[:2], offsets=many[2], n_threads=1),
     }
     of_labels = [name for name in losses.__all__ if name != "exposure_matching"]  # that one calls the exact kernel
