@@ -152,6 +152,13 @@ def fit_strengths(
     ann       0.2180      0.1966     -0.1674      0.6034
     cy       -0.5896      0.2521     -1.0838     -0.0954
 
+    Wins of the item of each row over that of each column:
+
+    >>> wins = np.array([[0, 30, 0], [20, 0, 25], [10, 0, 0]])
+    >>> rows, columns = np.nonzero(wins)
+    >>> plr.fit_strengths(np.column_stack([rows, columns]), weights=wins[rows, columns]).strengths.round(4)
+    array([ 0.218 ,  0.3716, -0.5896])
+
     Three rankings in the convention of R's package PlackettLuce, with a column for each item, 0 for items that are not
     ranked, and equal numbers for ties:
 

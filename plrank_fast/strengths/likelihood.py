@@ -19,6 +19,7 @@ from plrank_fast.strengths.information import links_of_orders, links_of_ties, pl
 from plrank_fast.strengths.observed import REST, Observed, merged
 from plrank_fast.validation import FloatArray, IntArray
 
+COUNTED = 2  # items of rankings that are counted by pair and result
 AS_COUNTED: dict[str, FloatArray] = {  # what the results i won, j won and a draw count
     "unknown": np.diag([1.0, 1.0, 0.0]),  # the probability of a draw is 1
     "half": np.array([[1.0, 0.0, 0.0], [0.0, 1.0, 0.0], [0.5, 0.5, 0.0]]),
@@ -53,7 +54,7 @@ class Likelihood:
     def __init__(self, observed: Observed, n_items: int, ties: validation.Ties, n_threads: int | None) -> None:
         self.observed, self.n_items, self.ties, self.n_threads = observed, n_items, ties, n_threads
         self.n_features = observed.features.shape[1]
-        two = observed.lengths == 2
+        two = observed.lengths == COUNTED
         self.battles, self._pairs, self._results = battles_of(observed.rows(two), n_items)
         table = self.battles.results
         self.others, self._of_others = merged(observed.rows(~two))
@@ -80,7 +81,7 @@ class Likelihood:
     @functools.cached_property
     def kinds(self) -> IntArray:
         """The count that each ranking is part of, three for each pair and then the others, or -1."""
-        kinds, two = np.full(self.observed.counts.size, -1), self.observed.lengths == 2
+        kinds, two = np.full(self.observed.counts.size, -1), self.observed.lengths == COUNTED
         results, battles = self._results, self.observed.rows(two)
         if results is None:
             results = core.results_of(battles.entries, battles.places_of_battles, self.n_items, REST)

@@ -188,7 +188,15 @@ class Model:
         remedy = "a larger ridge" if self.penalty.any() else "a ridge"
         draws = "ties='unknown', as draws need a cycle of items with more wins than draws"
         remedy = f"{remedy}, or {draws}" if self.likelihood.n_draws else remedy
-        remedy = "fewer features, without constant columns or sums of others" if any(self.n_coefficients) else remedy
+        of_items, of_comparisons = self.n_coefficients
+        start = how_open.size - self.likelihood.n_draws - of_comparisons
+        weak = how_open[start:][:of_comparisons] > 1e-3 * how_open.max()
+        remedy = "fewer features, without constant columns or sums of others" if of_items or of_comparisons else remedy
+        if weak.any() and not self.groups.any():
+            column = int(weak.argmax())
+            values = self.likelihood.observed.features[:, column] * self.units[self.n_items + of_items + column]
+            row = int(np.abs(values).argmax())
+            remedy += f" and of items, which give comparison_features[{row}, {column}] = {values[row]:g}"
         validation.require(False, f"the rankings determine {what} too weakly, or at infinity only: pass {remedy}")
 
 

@@ -174,7 +174,11 @@ def test_bad_arguments_are_named(data, message):
         ),
         (
             {"comparison_features": [2.0] * 6},
-            "determine comparison feature 0 too weakly, or at infinity only: pass fewer",
+            r"comparison feature 0 too weakly, .* sums of others and of items, which give comparison_features\[0, 0\] = 2",
+        ),
+        (
+            {"comparison_features": np.column_stack([[0, 1, 0, 1, 1, 1], [1, 5, 5, -7, -7, 1]])},
+            r"determine .*comparison feature 1 too weakly, .* which give comparison_features\[3, 1\] = -7",
         ),
         (
             {"comparison_features": [1.0] * 6, "unranked": "last"},
@@ -914,6 +918,48 @@ def test_draws_as_r_fits_them():
     assert fit.log_deltas[0] == pytest.approx(-0.291927, abs=1e-6)
     deviance = -2 * np.array(won + lost + drawn) @ np.log(fit.predict([*itertools.chain(*results)]))
     assert deviance == pytest.approx(1619.4, abs=0.05)
+
+
+def test_fruits_as_r_fits_them():
+    """Six rankings of three fruits in the tests of R's PlackettLuce 0.4.3: half a win and half a loss against a ghost.
+
+    Its errors are those of the six rankings alone, at this maximum. Mutants: a tie of two as a tie of three; a share of
+    1 for each tied item; the reference's variance in the errors.
+    """
+    six = [["a", "b"], ["b", "o", "a"], [{"b", "o"}, "a"], ["a", "b", "o"], [{"b", "o"}, "a"], ["a", "o"]]
+    ghost = [pair for fruit in "abo" for pair in ([fruit, "ghost"], ["ghost", fruit])]
+    fit = plr.fit_strengths(six + ghost, weights=[1] * 6 + [0.5] * 6, ties="davidson", reference="a")
+    found = [*fit.strengths[[0, 1, 3]], *fit.log_deltas]
+    np.testing.assert_allclose(found, [0.0, 0.2867987, -0.4636687, -1.0701129], atol=6e-8)
+    alone = plr.fit_strengths(six, ties="davidson", ridge=1.0)._model.likelihood
+    information = alone.unit * alone.information(np.array(found))[1:, 1:]
+    np.testing.assert_allclose(np.sqrt(np.diag(np.linalg.inv(information))), [1.0129, 1.0280, 0.9043], atol=6e-5)
+
+
+@pytest.mark.parametrize("ties", ["unknown", "davidson"])
+@pytest.mark.parametrize("described", [False, True])
+def test_battles_by_pair_and_one_by_one(ties, described, monkeypatch):
+    """Counts of pairs, and the recursion over rankings, of which a battle is the shortest.
+
+    Mutants: the chance of the other item; a draw without its log delta; slopes of pairs added to one item only; a term
+    of the information about the difference left out, or about it and the log delta with the other sign.
+    """
+    rng = np.random.default_rng(11)
+    items = np.array([rng.permutation(6)[:2] for _ in range(400)])
+    places = np.column_stack([rng.integers(0, 2, 400), rng.integers(0, 2, 400)])
+    rows = rng.integers(0, 3, (800, 2)) if described else None
+    told = items.reshape(-1), places.reshape(-1), 2 * np.arange(401)
+    options = {"weights": rng.integers(0, 4, 400), "comparison_features": rows, "ties": ties}
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*are ties of all their items")
+        counted = plr.fit_strengths(*told, **options)
+        monkeypatch.setattr("plrank_fast.strengths.likelihood.COUNTED", 0)
+        single = plr.fit_strengths(*told, **options)
+    assert counted._model.likelihood.battles.i.size > single._model.likelihood.battles.i.size == 0
+    for name in ("strengths", "covariance", "log_deltas", "log_delta_covariance", "comparison_coefficients",
+                 "comparison_covariance"):  # fmt: skip
+        if getattr(counted, name) is not None:
+            np.testing.assert_allclose(getattr(counted, name), getattr(single, name), atol=1e-9, err_msg=name)
 
 
 def test_coverage_of_an_arena(capsys):
