@@ -25,7 +25,7 @@ imports another::
     _core/sampling      samplers              noise  introselect  samplers
     _core/gradients     estimators, exact     estimator  pl_rank  hessian  ...  scale  sampled  exact  curvature
     _core/losses        losses of labels      loss  ...  losses
-    _core/strengths     battles of items      battles
+    _core/strengths     orders of items       battles  orders  clusters
     _core/data          features and text     normalization  letor_lines
     .                   the C interface       cython_plrank
     _adapters           calls from XLA        xla_calls

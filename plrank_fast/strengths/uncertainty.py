@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from plrank_fast import validation
+from plrank_fast._core.strengths.clusters import add_squares
 from plrank_fast.strengths.model import Model
-from plrank_fast.strengths.observed import Observed, ordered
+from plrank_fast.strengths.observed import ordered
 from plrank_fast.validation import FloatArray, IntArray
 
-ENTRIES_AT_ONCE = 1 << 22
-MOST_BY_PAIRS = 64  # entries of a cluster that are multiplied two by two; more are rows of a matrix product
 MOST_MOVED = 1e6  # strengths apart, by leaving a cluster out
-EXACT_DEGREES = 1_000  # up to which the quantile of t is a sum of as many terms
+ANGLES = 1 << 16
+EXACT_DEGREES = 1_000  # up to which the quantile of t is an integral over angles
 
 
 def clusters_of(clusters: Any, number: int) -> tuple[IntArray, list[Any]]:
@@ -97,18 +97,8 @@ def _slopes(
 def _squared(rows: IntArray, columns: IntArray, values: FloatArray, size: int) -> FloatArray:
     """Add up values of equal row and column to a matrix, and return its transpose times it."""
     cells, at = np.unique(rows * size + columns, return_inverse=True)
-    sums, row, result = np.bincount(at, values), cells // size, np.zeros((size, size))
-    lengths = np.bincount(np.cumsum(np.diff(row, prepend=-1) != 0))[1:]
-    table = Observed(cells % size, None, lengths, np.ones(lengths.size), np.zeros((cells.size, 0)))
-    for _, index in table.blocks(ENTRIES_AT_ONCE, 2, lengths <= MOST_BY_PAIRS):
-        pairs, own = table.entries[index], sums[index]
-        at = (pairs[:, :, np.newaxis] * size + pairs[:, np.newaxis]).reshape(-1)
-        products = (own[:, :, np.newaxis] * own[:, np.newaxis]).reshape(-1)
-        result += np.bincount(at, products, size * size).reshape(size, size)
-    for _, index in table.blocks(ENTRIES_AT_ONCE, 1, lengths > MOST_BY_PAIRS):
-        dense = np.zeros((len(index), size))
-        np.put_along_axis(dense, table.entries[index], sums[index], axis=1)
-        result += dense.T @ dense
+    result = np.zeros((size, size))
+    add_squares(*np.divmod(cells, size), np.bincount(at, values), result)
     return result
 
 
@@ -119,13 +109,7 @@ def quantile(confidence: float, degrees: float) -> float:
     if degrees > EXACT_DEGREES:
         series = (z**3 + z) / 4 + (5 * z**5 + 16 * z**3 + 3 * z) / (96 * degrees)
         return z + series / degrees
-    odd, low, high = int(degrees) % 2, 0.0, 0.5 * np.pi
-    m = np.arange(1, (int(degrees) + 1 - odd) // 2)
-    ratios = (2 * m - 1 + odd) / (2 * m + odd)
-    for _ in range(60):  # Abramowitz and Stegun 26.7.3 and 26.7.4, of the angle whose tangent is t / sqrt(degrees)
-        angle = 0.5 * (low + high)
-        inside = np.sin(angle) * (1.0 + np.cumprod(ratios * np.cos(angle) ** 2).sum())
-        if odd:
-            inside = (angle + np.cos(angle) * inside * (degrees > 1)) * 2.0 / np.pi
-        low, high = (angle, high) if inside < confidence else (low, angle)
-    return float(np.tan(low) * np.sqrt(degrees))
+    angles = np.linspace(0.0, 0.5 * np.pi, ANGLES)  # whose tangent is t / sqrt(degrees)
+    density = np.cos(angles) ** (degrees - 1.0)
+    inside = np.append(0.0, np.cumsum(density[1:] + density[:-1]))
+    return float(np.tan(np.interp(confidence * inside[-1], inside, angles)) * np.sqrt(degrees))

@@ -65,6 +65,8 @@ TESTS = {
     "_core/losses/losses": _OF_LOSSES,
     "_core/losses/bucket_order": "bucket_order every_function batches plain_arguments",
     "_core/strengths/battles": "strengths",
+    "_core/strengths/clusters": "strengths",
+    "_core/strengths/orders": "strengths",
     "_core/data/letor_lines": "data_letor fuzz",
     "_core/data/normalization": "data_sets",
     "cython_plrank": "embedding",

@@ -115,12 +115,12 @@ def test_disconnected_items():
     cases = {
         "item 0 never comes after any other; item 1 never comes before": ([0, 1, 0, 1], [0, 1, 0, 1], [0, 2, 4]),
         "item 1 never comes after any other; item 0 never comes before": ([0, 1, 0, 1], [1, 0, 1, 0], [0, 2, 4]),
-        "items 2, 3 are never compared with any other; items 0, 1 are": (
+        "items 0, 1 are never compared with any other; items 2, 3 are": (
             [0, 1, 0, 1, 2, 3, 2, 3],
             [0, 1, 1, 0, 0, 1, 1, 0],
             [0, 2, 4, 6, 8],
         ),
-        "item 1 is never compared with any other; item 0 is never": ([0, 1, 1, 0], [0, 0, 3, 3], [0, 2, 4]),
+        "item 0 is never compared with any other; item 1 is never": ([0, 1, 1, 0], [0, 0, 3, 3], [0, 2, 4]),
     }
     for problem, data in cases.items():
         with pytest.raises(ValueError, match=f"rankings must connect all items, but {problem}.* pass a ridge"):
@@ -174,7 +174,7 @@ def test_bad_arguments_are_named(data, message):
         ),
         (
             {"comparison_features": [2.0] * 6},
-            r"comparison feature 0 too weakly, .* sums of others and of items, which give comparison_features\[0, 0\] = 2",
+            r"comparison feature 0 too weakly, .* sums of .* and of items, which give comparison_features\[0, 0\] = 2",
         ),
         (
             {"comparison_features": np.column_stack([[0, 1, 0, 1, 1, 1], [1, 5, 5, -7, -7, 1]])},
@@ -655,13 +655,16 @@ def test_deltas_at_any_distance():
     ],
 )
 def test_what_draws_do_not_decide(battles, problem):
-    """Mutants: one win and one draw of a pair as enough (a fit of 10^15); cycles with as many wins as draws."""
+    """Mutants: one win and one draw of a pair as enough (a fit of 10^15); cycles with as many wins as draws; the rest
+    after a ranking as a draw."""
     with pytest.raises(ValueError, match=problem):
         plr.fit_strengths(battles, ties="davidson")
     with pytest.raises(
         ValueError, match="determine log delta 2 too weakly, or at infinity only: pass a larger ridge, or"
     ):
         plr.fit_strengths([[{"a", "b"}], [{"c", "b"}]], ties="davidson", ridge=1.0)
+    with pytest.raises(ValueError, match="item 'c' never comes before any other"):
+        plr.fit_strengths([["a"], ["b"], [{"a", "b"}]], names=list("abc"), ties="davidson", unranked="last")
     decided = plr.fit_strengths([["a", "b"], ["b", "c"], [{"a", "c"}]], ties="davidson")  # two wins, one draw
     assert np.isfinite(decided.standard_errors).all()
     assert np.abs(decided.strengths).max() < 5.0
@@ -759,17 +762,16 @@ def test_groups_of_items_without_a_finite_difference():
 
 
 def test_many_models_of_few_clusters():
-    """Sums by pairs of entries and by rows of a matrix are the same. Mutant: entries of a row lost."""
-    import plrank_fast.strengths.uncertainty as uncertainty
-
+    """Slopes of battles by hand, added up by cluster. Mutants: products of a cluster's first value lost, or halved."""
     battles = plr.sample_rankings(np.zeros(12), 300, 2, rng=0)
-    options = {"covariance": "clustered", "clusters": np.arange(300) // 60}
-    with pytest.MonkeyPatch.context() as patch:
-        by_rows = plr.fit_strengths(battles, **options)
-        patch.setattr(uncertainty, "MOST_BY_PAIRS", 0)
-        patch.setattr(uncertainty, "ENTRIES_AT_ONCE", 24)
-        by_pairs = plr.fit_strengths(battles, **options)
-    np.testing.assert_allclose(by_rows.covariance, by_pairs.covariance, rtol=1e-9)
+    fit, judges = plr.fit_strengths(battles), np.arange(300) // 60
+    lost = 1.0 / (1.0 + np.exp(fit.strengths[battles] @ [1.0, -1.0]))
+    sums = np.zeros((5, 12))
+    np.add.at(sums, (judges, battles[:, 0]), lost)
+    np.add.at(sums, (judges, battles[:, 1]), -lost)
+    clustered = plr.fit_strengths(battles, covariance="clustered", clusters=judges)
+    expected = 5 / 4 * fit.covariance @ sums.T @ sums @ fit.covariance
+    np.testing.assert_allclose(clustered.covariance, expected, rtol=1e-9)
     each = plr.fit_strengths(battles, covariance="clustered", clusters=np.arange(300))
     robust = plr.fit_strengths(battles, covariance="robust")
     np.testing.assert_allclose(each.covariance * 299 / 300, robust.covariance, rtol=1e-9)

@@ -1,1 +1,1 @@
-"""Battles of two items."""
+"""Orders of items: battles, who comes before whom, and slopes of clusters."""
