@@ -185,14 +185,14 @@ def test_normalization_equals_a_loop(dtype, order):
     """Mutants: constant features to NaN or 1; an empty query takes its neighbour's minimum; the first row of a query,
     or the last, left out of its range; the second column's range for all; the data themselves changed."""
     rng = np.random.default_rng(5)
-    features = rng.normal(size=(40, 3))
+    features = rng.normal(size=(40, 19))  # more than a register, and a rest
     features[:, 1] = np.repeat(rng.normal(size=8), 5)
     features = np.array(features, dtype, order=order)
     data = RankingData(features, np.zeros(40), [0, 0, 5, 5, 6, 20, 39, 40, 40])
     before, accuracy = features.copy(), 4 * max(np.finfo(dtype).eps, np.finfo(float).eps)
     normalized = normalize_queries(data)
     for start, stop in pairwise(data.offsets):
-        for column in range(3):
+        for column in range(19):
             values = features[start:stop, column]
             expected = [
                 (v - min(values)) / (max(values) - min(values)) if max(values) > min(values) else 0 for v in values

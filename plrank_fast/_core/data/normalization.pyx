@@ -2,9 +2,18 @@
 
 import numpy as np
 
-from libc.string cimport memcpy
-
 from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.simd cimport simd_level
+
+cdef extern from "data/column_ranges.h" nogil:
+    ctypedef struct column_ranges_kernels:
+        void (*floats)(float *rows, size_t n_rows, size_t width, float *low, float *span) noexcept nogil
+        void (*doubles)(double *rows, size_t n_rows, size_t width, double *low, double *span) noexcept nogil
+        void (*long_doubles)(
+            long double *rows, size_t n_rows, size_t width, long double *low, long double *span) noexcept nogil
+    const column_ranges_kernels *column_ranges_kernels_at(int level)
+
+cdef const column_ranges_kernels *kernels = column_ranges_kernels_at(simd_level())
 
 ctypedef fused Number:
     float
@@ -12,36 +21,21 @@ ctypedef fused Number:
     long double
 
 
-cdef void normalize_query(Number *rows, intp_t n_rows, intp_t width, Number *low, Number *span) noexcept nogil:
-    """Map each column of some rows onto [0, 1], or to 0 if it is constant. A width may overflow; halves do not."""
-    cdef intp_t row, column
-    cdef Number *values
-    cdef Number half = <Number>0.5, value
-    memcpy(low, rows, width * sizeof(Number))
-    memcpy(span, rows, width * sizeof(Number))
-    for row in range(1, n_rows):
-        values = rows + row * width
-        for column in range(width):
-            low[column] = min(low[column], values[column])
-            span[column] = max(span[column], values[column])
-    for column in range(width):
-        low[column] = low[column] * half
-        span[column] = span[column] * half - low[column]
-    for row in range(n_rows):
-        values = rows + row * width
-        for column in range(width):
-            value = (values[column] * half - low[column]) / span[column]
-            values[column] = value if span[column] > 0 else <Number>0.0
-
-
 def normalize_rows(Number[:, ::1] features, const int64_t[::1] offsets):
     """Normalise the columns within each query's rows, in place."""
     cdef intp_t width = features.shape[1], q
     cdef Number[:, ::1] ranges = np.empty((2, max(width, 1)), np.asarray(features).dtype)
+    cdef Number *rows
+    cdef size_t n_rows
     if width == 0:
         return
     with nogil:
         for q in range(offsets.shape[0] - 1):
             if offsets[q + 1] > offsets[q]:
-                normalize_query(
-                    &features[offsets[q], 0], offsets[q + 1] - offsets[q], width, &ranges[0, 0], &ranges[1, 0])
+                rows, n_rows = &features[offsets[q], 0], offsets[q + 1] - offsets[q]
+                if Number is float:
+                    kernels.floats(rows, n_rows, width, &ranges[0, 0], &ranges[1, 0])
+                elif Number is double:
+                    kernels.doubles(rows, n_rows, width, &ranges[0, 0], &ranges[1, 0])
+                else:
+                    kernels.long_doubles(rows, n_rows, width, &ranges[0, 0], &ranges[1, 0])
