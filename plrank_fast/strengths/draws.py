@@ -40,11 +40,6 @@ class Stages:
     serves all stages: L_k(i) = logaddexp(L_k(i + 1), s_i / n + L_(k - 1)(i + 1)).
     """
 
-    observed: Observed
-    sizes: IntArray
-    heads: NDArray[np.bool_]
-    groups: IntArray
-
     def __init__(self, observed: Observed, sizes: IntArray) -> None:
         self.observed, self.sizes = observed, sizes
         self.heads, self.groups = _sets(observed)
@@ -65,25 +60,17 @@ class Stages:
 
     def information(
         self, scores: FloatArray, log_deltas: FloatArray
-    ) -> Iterator[tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]]:
-        """Yield rankings, entries in rows, their links, the information about these and log deltas, and about deltas.
+    ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Yield rankings, their entries in rows, and the information about the scores of these and log deltas.
 
-        It is the derivative of the expected shares by a complex step, exact to rounding.
+        It is the derivative of the expected shares and numbers by a complex step, exact to rounding.
         """
         for rows, index in self.observed.blocks(ENTRIES_AT_ONCE, 1):
-            (count, length), t = index.shape, log_deltas.size
-            heads, own = self.heads[index], scores[index].astype(complex)
-            links, cross = np.empty((count, length, length)), np.empty((count, length, t))
-            corner = np.empty((count, t, t))
-            for k in range(length):
-                own[:, k] += TINY * 1j
-                links[:, :, k] = expectations(own, heads, log_deltas, self.sizes)[1].imag / -TINY
-                own[:, k] = own[:, k].real
-            for k in range(t):
-                moved = log_deltas + TINY * 1j * (np.arange(t) == k)
-                _, share, number = expectations(own, heads, moved, self.sizes)
-                cross[:, :, k], corner[:, :, k] = share.imag / TINY, number.imag / TINY
-            yield rows, index, links, cross, corner
+            heads, length, parts = self.heads[index], index.shape[1], list[FloatArray]()
+            for step in TINY * 1j * np.eye(length + log_deltas.size):
+                moved = scores[index] + step[:length], heads, log_deltas + step[length:], self.sizes
+                parts.append(np.concatenate(expectations(*moved)[1:], axis=1).imag / TINY)
+            yield rows, index, np.stack(parts, axis=2)
 
 
 def expectations(scores: Any, heads: NDArray[np.bool_], log_deltas: Any, sizes: IntArray) -> tuple[Any, Any, Any]:

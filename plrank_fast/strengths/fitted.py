@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import html
-import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, cast
 
@@ -88,28 +87,23 @@ class FittedStrengths:
         model: Model, parameters: FloatArray, covariance: FloatArray, degrees: float, above: NDArray[np.bool_]
     ) -> FittedStrengths:
         """Return a fit with these parameters and their covariance."""
-        values, covariance = (
-            model.reported(parameters[:, np.newaxis])[:, 0],
-            model.reported(model.reported(covariance).T),
-        )
+        values = model.reported(parameters[:, np.newaxis])[:, 0]
+        covariance = model.reported(model.reported(covariance).T)
         n, k, c = model.n_items, *model.n_coefficients
-        ends, groups = np.cumsum([0, n, k, c, values.size - n - k - c]), model.groups
-        parts = [(values[a:b], covariance[a:b, a:b]) for a, b in itertools.pairwise(ends.tolist())]
-        (strengths, own), of_items, of_comparisons, of_draws = parts
+        drawn, own, more = model.likelihood.ties == "davidson", covariance[:n, :n], list[Any]()
+        for some, part in ((k, slice(n, n + k)), (c, slice(n + k, n + k + c)), (drawn, slice(n + k + c, None))):
+            more.append((values[part], covariance[part, part]) if some else (None, None))
+        (of_items, for_items), (of_comparisons, for_comparisons), (of_draws, for_draws) = more
         if len(above) > 1:
-            own = np.where(groups[:, np.newaxis] == groups, own, np.nan)
-        errors = np.sqrt(np.maximum(np.diag(own), 0.0))
-        fit = FittedStrengths(strengths, errors, own, model.names, above=above, degrees=degrees)
-        fit.groups.extend([model.names[i] for i in np.flatnonzero(groups == g).tolist()] for g in range(len(above)))
-        more: dict[str, Any] = {}
-        if k:
-            more["coefficients"], more["coefficient_covariance"] = of_items
-        if c:
-            more["comparison_coefficients"], more["comparison_covariance"] = of_comparisons
-        if model.likelihood.ties == "davidson":
-            more["draw_sizes"] = model.likelihood.sizes[1:]
-            more["log_deltas"], more["log_delta_covariance"] = of_draws
-        return dataclasses.replace(fit, **more, _model=model, _parameters=parameters)
+            own = np.where(model.groups[:, np.newaxis] == model.groups, own, np.nan)
+        groups = [
+            [model.names[i] for i in np.flatnonzero(model.groups == group).tolist()] for group in range(len(above))
+        ]
+        errors, sizes = np.sqrt(np.maximum(np.diag(own), 0.0)), model.likelihood.sizes[1:] if drawn else None
+        return FittedStrengths(
+            values[:n], errors, own, model.names, of_items, for_items, sizes, of_draws, for_draws, of_comparisons,
+            for_comparisons, groups, above, degrees, model, parameters,
+        )  # fmt: skip
 
     def __iter__(self) -> Iterator[FloatArray]:
         """Yield strengths, standard errors and covariance."""

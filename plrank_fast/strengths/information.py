@@ -1,4 +1,4 @@
-"""The information of rankings about strengths, as links between items, and the inverse of such a matrix."""
+"""The information of rankings about scores, and the inverse of such a matrix."""
 
 from __future__ import annotations
 
@@ -35,13 +35,13 @@ def plain_rankings(observed: Observed) -> NDArray[np.bool_]:
     return np.bincount(ranking[1:][again], minlength=limits.size - 1) == 0
 
 
-def links_of_orders(
+def information_of_orders(
     observed: Observed, scores: FloatArray, plain: NDArray[np.bool_]
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
-    """Yield rankings whose ties are in the last place, their entries in rows, and what links these two by two.
+    """Yield rankings whose ties are in the last place, their entries in rows, and the information about their scores.
 
-    A link is minus the mixed second derivative of the log-probability. Each stage chooses one of the items that remain,
-    with chances p, and links each two of them by the product of their chances. The diagonal has no meaning.
+    Each stage chooses one of the items that remain, and links each two of them by the product of their chances. The
+    diagonal has no meaning, since rows sum to 0.
     """
     for rows, index in observed.blocks(LINKS_AT_ONCE, 2, plain):
         own, places, length = scores[index], observed.places[index], index.shape[1]
@@ -49,10 +49,10 @@ def links_of_orders(
         stages = np.where(places < places[:, -1:], -2.0 * remaining, -np.inf)
         first = np.minimum.outer(np.arange(length), np.arange(length))
         until = np.logaddexp.accumulate(stages, axis=1)[:, first]  # all stages in which both items remain
-        yield rows, index, np.exp(own[:, :, np.newaxis] + own[:, np.newaxis] + until)
+        yield rows, index, -np.exp(own[:, :, np.newaxis] + own[:, np.newaxis] + until)
 
 
-def links_of_ties(
+def information_of_ties(
     observed: Observed, scores: FloatArray, plain: NDArray[np.bool_], n_threads: int | None
 ) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
     """Yield the same for the others, by a difference of two gradients for each place."""
@@ -63,9 +63,9 @@ def links_of_ties(
             moved = STEP * (np.arange(length) == k)
             ends = ((own + moved).reshape(-1), (own - moved).reshape(-1))
             up, down = (negative_log_likelihood(end, places, limits, n_threads, 1)[1] for end in ends)
-            columns.append(((down - up) / (2.0 * STEP)).reshape(count, length))
-        links = np.stack(columns, axis=2)
-        yield rows, index, 0.5 * (links + links.transpose(0, 2, 1))
+            columns.append(((up - down) / (2.0 * STEP)).reshape(count, length))
+        parts = np.stack(columns, axis=2)
+        yield rows, index, 0.5 * (parts + parts.transpose(0, 2, 1))
 
 
 def inverse_of_positive(matrix: FloatArray) -> FloatArray:

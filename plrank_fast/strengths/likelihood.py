@@ -6,7 +6,7 @@ import copy
 import dataclasses
 import functools
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +15,7 @@ from plrank_fast import validation
 from plrank_fast._core.strengths import battles as core
 from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.draws import Stages, sizes_of
-from plrank_fast.strengths.information import links_of_orders, links_of_ties, plain_rankings
+from plrank_fast.strengths.information import information_of_orders, information_of_ties, plain_rankings
 from plrank_fast.strengths.observed import REST, Observed, merged
 from plrank_fast.validation import FloatArray, IntArray
 
@@ -36,20 +36,6 @@ class Likelihood:
     Battles, which are rankings of two, are counted by pair, features and result; equal rankings of more items are
     merged.
     """
-
-    observed: Observed
-    n_items: int
-    ties: validation.Ties
-    n_threads: int | None
-    counts: FloatArray
-    battles: Battles
-    others: Observed
-    plain: NDArray[np.bool_]
-    sizes: IntArray
-    n_features: int
-    n_draws: int
-    size: int
-    unit: float
 
     def __init__(self, observed: Observed, n_items: int, ties: validation.Ties, n_threads: int | None) -> None:
         self.observed, self.n_items, self.ties, self.n_threads = observed, n_items, ties, n_threads
@@ -158,40 +144,36 @@ class Likelihood:
         more = np.append(np.arange(n, n + k), n + k + np.flatnonzero(two))
         links, cross, corner = self.battles.information(chances, bool(two.any()))
         result[:n, more], result[np.ix_(more, more)] = cross, corner
-        for rows, index, pairs, *of_draws in self._links(parameters):
-            items, weights = self.others.entries[index], self.others.counts[rows]
-            pairs *= weights[:, np.newaxis, np.newaxis]
+        for rows, index, parts in self._parts(parameters):
+            items, length = self.others.entries[index], index.shape[1]
+            parts *= self.others.counts[rows, np.newaxis, np.newaxis]
+            own = parts[:, :length, :length]
             at = (items[:, :, np.newaxis] * n + items[:, np.newaxis]).reshape(-1)
-            links += np.bincount(at, pairs.reshape(-1), n * n).reshape(n, n)
-            if not k and not of_draws:
+            links -= np.bincount(at, own.reshape(-1), n * n).reshape(n, n)
+            if self.size == n:
                 continue
-            x = self.others.features[index]
-            pairs[:, np.arange(index.shape[1]), np.arange(index.shape[1])] = 0.0
-            of_entries = pairs.sum(axis=2)[:, :, np.newaxis] * x - pairs @ x
-            result[n : n + k, n : n + k] += np.tensordot(x, of_entries, ((0, 1), (0, 1)))
-            if of_draws:
-                between = of_draws[0] * weights[:, np.newaxis, np.newaxis]
-                result[n + k :, n + k :] += np.tensordot(weights, of_draws[1], 1)
-                result[n : n + k, n + k :] += np.tensordot(x, between, ((0, 1), (0, 1)))
-                of_entries = np.concatenate([of_entries, between], axis=2)
-            for column in range(of_entries.shape[2]):
-                result[:n, n + column] += np.bincount(items.reshape(-1), of_entries[:, :, column].reshape(-1), n)
+            own[:, np.arange(length), np.arange(length)] = 0.0
+            own[:, np.arange(length), np.arange(length)] = -own.sum(axis=2)
+            columns = np.zeros((rows.size, parts.shape[1], self.size - n))
+            columns[:, :length, :k], columns[:, length:, k:] = self.others.features[index], np.eye(self.n_draws)
+            moved = parts @ columns
+            result[n:, n:] += np.tensordot(columns, moved, ((0, 1), (0, 1)))
+            for column in range(self.size - n):
+                result[:n, n + column] += np.bincount(items.reshape(-1), moved[:, :length, column].reshape(-1), n)
         np.fill_diagonal(links, 0.0)
         result[:n, :n] = -links
         result[np.arange(n), np.arange(n)] = links.sum(axis=1)
         result[n:, :n] = result[:n, n:].T
-        result[n + k :, n : n + k] = result[n : n + k, n + k :].T
         return result
 
-    def _links(self, parameters: FloatArray) -> Iterator[tuple[Any, ...]]:
-        """Yield the links of entries, and with draws the information about these and log deltas."""
-        n, k, others = self.n_items, self.n_features, self.others
-        scores = self.scores(others, parameters)
+    def _parts(self, parameters: FloatArray) -> Iterator[tuple[IntArray, IntArray, FloatArray]]:
+        """Yield rankings, their entries in rows, and the information about the scores of these and log deltas."""
+        others, scores = self.others, self.scores(self.others, parameters)
         if self.n_draws:
-            yield from Stages(others, self.sizes).information(scores, parameters[n + k :])
+            yield from Stages(others, self.sizes).information(scores, parameters[self.n_items + self.n_features :])
         elif others.counts.size:
-            yield from links_of_orders(others, scores, self.plain)
-            yield from links_of_ties(others, scores, self.plain, self.n_threads)
+            yield from information_of_orders(others, scores, self.plain)
+            yield from information_of_ties(others, scores, self.plain, self.n_threads)
 
 
 class Battles(NamedTuple):

@@ -34,19 +34,6 @@ class Model:
     ``origin`` is.
     """
 
-    likelihood: Likelihood
-    names: Sequence[Any]
-    columns: FloatArray | None
-    free: bool
-    units: FloatArray
-    penalty: FloatArray
-    means: FloatArray
-    groups: IntArray
-    origin: int
-    n_items: int
-    n_coefficients: tuple[int, int]
-    unit: float
-
     def __init__(
         self, likelihood: Likelihood, names: Sequence[Any], columns: FloatArray | None, units: FloatArray, ridge: float,
         means: FloatArray, groups: IntArray, origin: int,
@@ -140,16 +127,12 @@ class Model:
     def reported(self, rows: FloatArray) -> FloatArray:
         """Multiply by the matrix that turns parameters into strengths, coefficients in their own units, and deltas."""
         n, theta = self.n_items, self.of_strengths(rows)
-        anchors = np.zeros((int(self.groups.max(initial=0)) + 1, rows.shape[1]))
-        if len(anchors) == 1:
-            anchors[0] = theta[:n].mean(axis=0)
-        else:
-            np.add.at(anchors, self.groups, theta[:n] / np.bincount(self.groups)[self.groups][:, np.newaxis])
+        sizes, order = np.bincount(self.groups), np.argsort(self.groups, kind="stable")
+        anchors = np.add.reduceat(theta[order], np.cumsum(sizes) - sizes, axis=0) / sizes[:, np.newaxis]
         if self.origin >= 0:
             anchors[self.groups[self.origin]] = theta[self.origin]
-        return (
-            np.concatenate([theta[:n] - anchors[self.groups], rows[: self.n_coefficients[0]], theta[n:]]) / self.units
-        )
+        own = theta[:n] - anchors[self.groups]
+        return np.concatenate([own, rows[: self.n_coefficients[0]], theta[n:]]) / self.units
 
     def maximum(self, start: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
         """Return the parameters of largest penalised likelihood, and the inverse of the information there.

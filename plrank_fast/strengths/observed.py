@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property, partial
+from functools import cached_property
 from numbers import Integral, Number
 from typing import Any
 
@@ -110,7 +110,10 @@ def read(
         labels, places, lengths = _of_lists(rankings)
     else:
         labels, places, lengths = _of_matrix(rankings)
-    at = "at index {}".format if flat else partial(_of_ranking, lengths)
+
+    def at(index: int) -> str:
+        return f"at index {index}" if flat else f"in ranking {np.searchsorted(np.cumsum(lengths), index, 'right')}"
+
     if not flat and isinstance(labels, list) and labels and (lengths == 3).all():
         results = all(isinstance(label, str) and label in WINNERS for label in labels[2::3])
         validation.require(not results, f"items of rankings must be items, got {labels[2]!r} {at(2)}: {BATTLES}")
@@ -213,11 +216,6 @@ def _require_names(items: list[Any], name: str, at: Callable[[int], str]) -> Non
 
 def _is_none(item: Any) -> bool:
     return item in ("", b"") if isinstance(item, (str, bytes)) else validation.is_missing(item)
-
-
-def _of_ranking(lengths: IntArray, index: int) -> str:
-    """Name the ranking of an item, for a message."""
-    return f"in ranking {np.searchsorted(np.cumsum(lengths), index, 'right')}"
 
 
 def _of_lists(rankings: Any) -> tuple[list[Any], IntArray, IntArray]:

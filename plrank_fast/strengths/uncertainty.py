@@ -84,14 +84,13 @@ def _slopes(
         slopes[draws] = 0.5 * np.tanh(0.5 * (scores[draws + 1] - scores[draws]))
         slopes[draws + 1] = -slopes[draws]
     slopes = slopes * weights[ranking]
-    rows, columns, values = [clusters[ranking]], [observed.entries], [slopes]
+    parts, k = [(clusters[ranking], observed.entries, slopes)], likelihood.n_features
     for number, column in enumerate(observed.features.T):
-        rows, columns = [*rows, rows[0]], [*columns, np.full(slopes.size, n + number)]
-        values.append(slopes * column)
+        parts.append((clusters[ranking], np.full(slopes.size, n + number), slopes * column))
     for number, column in enumerate(of_sizes.T):
-        rows, columns = [*rows, clusters], [*columns, np.full(clusters.size, n + likelihood.n_features + number)]
-        values.append(weights * column)
-    return np.concatenate(rows), np.concatenate(columns), np.concatenate(values)
+        parts.append((clusters, np.full(clusters.size, n + k + number), weights * column))
+    rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return rows, columns, values
 
 
 def _squared(rows: IntArray, columns: IntArray, values: FloatArray, size: int) -> FloatArray:
