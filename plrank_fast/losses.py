@@ -618,14 +618,14 @@ def _evaluate(
     )
     if batch.found_in_scores & _magnitudes.TOO_LARGE:
         validation.require(
-            float(np.abs(batch.scores).max()) * scale < np.inf,
+            float(np.abs(batch.scores_array()).max()) * scale < np.inf,
             "scores times the slope, or over temperature or sigma, are beyond the largest double, got a factor of "
             f"{scale:g}: divide both by the same number",
         )
     to_gains = gain == "exponential" and not batch.found_in_relevance & _magnitudes.NO_SMALL_GRADE
     relevance = None
     if gain is not None and not to_gains:
-        relevance = gains_by(gain, np.asarray(batch.relevance), n_threads, GRADES_OR_GAINS)
+        relevance = gains_by(gain, batch.relevance_array(), n_threads, GRADES_OR_GAINS)
         starts = validation.query_offsets(offsets, batch.n_items)
         validation.limited_gains(relevance, "the gain of labels", starts, True, n_threads)
     n_ranks, first = validation.ranks(cutoff), validation.first_query_of(rng)

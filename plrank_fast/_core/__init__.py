@@ -5,7 +5,7 @@ A call, with the module of each step, and what follows where (docs/how_a_batch_r
     gradients.pl_rank_3                the public function passes its arguments on
     _estimates.sampled                 one plain query: sampled.estimate_plain; others after validation
     |- validation.batch                copies and checks: arguments.plain_batch if all are plain arrays
-    '- sampled.estimate                takes memoryviews, draws the key
+    '- sampled.estimate                takes the batch, draws the key
        '- batch.run_batch              rounds of a twentieth of a second; looks for Ctrl-C in between
           |- teams.run_loop            prange over the queries of a round
           |  '- sampled.estimate_query    one query: weights, then in turns

@@ -120,7 +120,7 @@ def batch(
     if lowest == 0.0:
         if checked.found_in_relevance & (_magnitudes.NEGATIVE | (_magnitudes.ABOVE_ONE if highest == 1.0 else 0)):
             why_relevance = A_SHARE_OF_GAINS if why == A_SHARE else why
-            within(np.asarray(checked.relevance), name, 0.0, highest, why_relevance)
+            within(checked.relevance_array(), name, 0.0, highest, why_relevance)
         if checked.found_in_rank_weights & _magnitudes.NEGATIVE:
             within(real_array(rank_weights, "rank_weights", (1, 2)), "rank_weights", 0.0, np.inf, why)
     return checked
@@ -135,7 +135,7 @@ def items_that_can_be_drawn(
     """
     scores_ = real_array(scores, "scores", minus_infinity=True, n_threads=n_threads)
     offsets_ = query_offsets(offsets, scores_.size, shown=True)
-    if scores_.min(initial=0.0) > -np.inf:
+    if _magnitudes.all_finite(scores_):
         return scores_, offsets_, None, offsets_
     possible = np.flatnonzero(scores_ > -np.inf)
     return scores_[possible], np.searchsorted(possible, offsets_), possible, offsets_

@@ -179,7 +179,7 @@ def test_sections_of_modules_that_run_batches():
 
 
 def test_arrays_are_memoryviews():
-    """The reader takes buffers of any type; every other entry point takes memoryviews, or a batch that has them.
+    """The reader takes buffers of any type; every other entry point takes memoryviews, or a batch.
 
     Mutants: ``PyObject_GetBuffer`` in ``metrics``; ``def modes(scores, offsets)`` there.
     """

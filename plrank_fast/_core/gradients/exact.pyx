@@ -193,9 +193,10 @@ cdef object run_call(ExactCall *call, CheckedBatch checked, double ns_per_rank):
     """Solve all queries; return the first that missed its tolerance and the tolerance it reached, or else None."""
     cdef Batch batch = new_batch(call.queries.offsets, checked.n_queries)
     cdef double of_single_query = 0.0
-    cdef double[::1] of_queries = zeros(checked.n_queries) if checked.n_queries > 1 else None
     cdef intp_t q
-    call.missed = results(of_queries) if checked.n_queries > 1 else &of_single_query
+    of_queries = zeros(checked.n_queries, &call.missed) if checked.n_queries > 1 else None
+    if of_queries is None:
+        call.missed = &of_single_query
     batch.call = call
     batch.query = solve_in_batch
     batch.long_query = solve_long_query
@@ -234,8 +235,8 @@ def scaled_expectations(
     """
     cdef ExactCall call = new_call(checked, checked.queries.n_ranks, rtol)
     cdef Scale scale = scale_of(checked.n_items, factors, over_ideal, gradient)
-    values = zeros(checked.n_queries)
-    call.query.stop, call.scale, call.value = numbers(stop), &scale, results(values)
+    values = zeros(checked.n_queries, &call.value)
+    call.query.stop, call.scale = numbers(stop), &scale
     call.query.gradient = call.value  # that there is one decides about the workspace; each query's is in its own
     if checked.queries.n_ranks == 0:
         gradient.fill(0.0)
@@ -271,10 +272,13 @@ cpdef tuple expectations(
     """
     cdef ExactCall call = new_call(checked, checked.queries.n_ranks, rtol)
     cdef const double[::1] ones
-    values = zeros(checked.n_queries) if value else None
-    slopes = result_of(&checked.queries, checked.n_queries, checked.n_items) if gradient or hessian else None
-    diagonal = zeros(checked.n_items) if hessian else None
-    call.value, call.query.gradient, call.query.hessian = results(values), results(slopes), results(diagonal)
+    values = slopes = diagonal = None
+    if value:
+        values = zeros(checked.n_queries, &call.value)
+    if gradient or hessian:
+        slopes = result_of(&checked.queries, checked.n_queries, checked.n_items, &call.query.gradient)
+    if hessian:
+        diagonal = zeros(checked.n_items, &call.query.hessian)
     call.query.direction, call.query.stop = numbers(direction), numbers(stop)
     call.query.law = NOISES[noise]
     # The kernel subtracts scores before it divides by sigma, so that a large offset of all scores costs no digits.
@@ -289,8 +293,8 @@ cpdef tuple expectations(
 
 
 cdef void mark_relevant(
-    const Queries *queries, intp_t n_queries, double empty, double[::1] relevant, double[::1] values
-) noexcept:
+    const Queries *queries, intp_t n_queries, double empty, double *relevant, double *values
+) noexcept nogil:
     """Set ``relevant`` to 1 for relevance above 0, else 0, and the values of queries without any to ``empty``."""
     cdef intp_t q, j
     cdef bint found
@@ -306,14 +310,13 @@ cdef void mark_relevant(
 def average_precision(CheckedBatch checked not None, intp_t cutoff, double rtol, double empty, bint gradient):
     """Return the values (n_queries,), the gradient (n_docs,) or None, and the query that missed the tolerance."""
     cdef ExactCall call = new_call(checked, cutoff, rtol)
-    cdef double[::1] relevant = zeros(checked.n_items)
-    values, slopes = zeros(checked.n_queries), zeros(checked.n_items) if gradient else None
-    call.query.average_precision = True
-    call.value, call.query.gradient = results(values), results(slopes)
-    call.queries.relevance = results(relevant)
-    mark_relevant(&checked.queries, checked.n_queries, 0.0, relevant, values)
+    cdef double *relevant = NULL
+    _truths, values = zeros(checked.n_items, &relevant), zeros(checked.n_queries, &call.value)
+    slopes = zeros(checked.n_items, &call.query.gradient) if gradient else None
+    call.query.average_precision, call.queries.relevance = True, relevant
+    mark_relevant(&checked.queries, checked.n_queries, 0.0, relevant, call.value)
     missed = run_call(&call, checked, (2 if gradient else 1) * NS_PER_ITEM_AND_RANK)
-    mark_relevant(&checked.queries, checked.n_queries, empty, relevant, values)
+    mark_relevant(&checked.queries, checked.n_queries, empty, relevant, call.value)
     return values, slopes, missed
 
 
@@ -340,7 +343,7 @@ def rank_probabilities(CheckedBatch checked not None, intp_t cutoff):
     """Return the probabilities (n_docs, cutoff), and the query that missed the tolerance."""
     cdef ExactCall call = new_call(checked, cutoff, 0.0)
     cdef double[:, ::1] found
-    probabilities = zeros((checked.n_items, cutoff))
+    probabilities = np.zeros((checked.n_items, cutoff))
     if cutoff == 0 or checked.n_items == 0:
         return probabilities, None
     found = probabilities

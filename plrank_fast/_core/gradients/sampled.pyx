@@ -16,7 +16,7 @@ from plrank_fast._core.runtime.arguments cimport (
     CheckedBatch, is_plain_count, is_plain_factor, result_of, zeros,
 )
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport rankings as rankings_at, results
+from plrank_fast._core.runtime.buffers cimport rankings as rankings_at
 from plrank_fast._core.runtime.compensated cimport Sum, add, value_of
 from plrank_fast._core.runtime.layout cimport Layout, aligned, bytes_of, layout_at
 from plrank_fast._core.runtime.queries cimport Queries, Query, longest_query, queries_of, query_at
@@ -485,18 +485,16 @@ cpdef tuple estimate(
     else:
         draw_key(rng, key)
     result = result_of(
-        &call.queries, checked.n_queries, checked.n_queries if call.estimator.one_per_query else checked.n_items)
+        &call.queries, checked.n_queries, checked.n_queries if call.estimator.one_per_query else checked.n_items,
+        &call.out)
     values = diagonal = None
-    call.out = results(result)
     if hessian:
-        diagonal = zeros(checked.n_items)
-        call.hessian = results(diagonal)
+        diagonal = zeros(checked.n_items, &call.hessian)
     if factors is not None:
         scale = scale_of(checked.n_items, factors, over_ideal, scaled)
         call.scale = &scale
     if value or factors is not None:
-        values = zeros(checked.n_queries)
-        call.values = results(values)
+        values = zeros(checked.n_queries, &call.values)
         evaluate_single_items(&call, checked.n_queries)
     run_estimator(&call, checked.n_queries, checked.longest, checked.n_threads)
     if factors is not None and call.queries.n_ranks == 0:
@@ -513,9 +511,8 @@ def log_prob_gradient(
     cdef intp_t n_queries = offsets.shape[0] - 1, longest = longest_query(offsets)
     call.queries = queries_of(scores, offsets)
     call.queries.n_ranks = min(rankings.shape[2], longest)
-    gradient = result_of(&call.queries, n_queries, scores.shape[0])
+    gradient = result_of(&call.queries, n_queries, scores.shape[0], &call.out)
     if call.queries.n_ranks > 0:
-        call.out = results(gradient)
         call.draw = Draw(0, 0, rankings.shape[1], NULL, 0, 0, NULL)
         call.given, call.length, call.rewards = rankings_at(rankings), rankings.shape[2], &cotangent[0, 0]
         call.values, call.hessian, call.scale = NULL, NULL, NULL

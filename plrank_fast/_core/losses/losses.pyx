@@ -12,7 +12,7 @@ from plrank_fast._core.random.key cimport draw_key
 from plrank_fast._core.ranking.metrics cimport discounts_of
 from plrank_fast._core.runtime.arguments cimport CheckedBatch, empty, is_plain_cutoff, zeros
 from plrank_fast._core.runtime.batch cimport Batch, new_batch, run_batch
-from plrank_fast._core.runtime.buffers cimport numbers, results
+from plrank_fast._core.runtime.buffers cimport numbers
 from plrank_fast._core.runtime.layout cimport bytes_of, state_at
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_ABOVE_ONE, PLR_NEGATIVE, PLR_NO_SMALL_GRADE, PLR_TOO_LARGE, are_finite, gain_of_grade,
@@ -165,10 +165,10 @@ cpdef tuple evaluate(
     if ties_at_random:
         draw_key(rng, key)
         call.options.key = key
-    values = zeros(checked.n_queries)
-    gradient = empty(checked.n_items) if n_derivatives > 0 else None
-    diagonal = empty(checked.n_items) if n_derivatives > 1 else None
-    call.values, call.gradient, call.hessian = results(values), results(gradient), results(diagonal)
+    call.gradient, call.hessian = NULL, NULL
+    values = zeros(checked.n_queries, &call.values)
+    gradient = empty(checked.n_items, &call.gradient) if n_derivatives > 0 else None
+    diagonal = empty(checked.n_items, &call.hessian) if n_derivatives > 1 else None
     if checked.n_items > 0:
         batch = new_batch(checked.queries.offsets, checked.n_queries)
         batch.call = &call

@@ -640,8 +640,7 @@ def gains_of_grades(labels, n_threads):
     grades.column.given = <const char *>plain(labels, &grades.column.kind, &n)
     if n < 1:
         return None
-    gains = new_array(n)
-    grades.column.copy = results(gains)
+    gains = new_array(n, &grades.column.copy)
     run_ranges(gains_in_range, &grades, n, 1.0, threads_of_pass(n_threads, n))
     if grades.column.found & PLR_NO_WHOLE_GRADE:
         return None
@@ -654,8 +653,8 @@ cdef MetricCall new_dcg_call(CheckedBatch checked, intp_t cutoff) except *:
     """Return such a call with the rank weights of the batch, or else the usual discounts."""
     cdef intp_t n_ranks = checked.longest if cutoff < 0 else min(cutoff, checked.longest)
     if checked.queries.rank_weights == NULL:
-        checked.rank_weights = discounts_of(n_ranks)
-        checked.queries.rank_weights, checked.queries.n_ranks = numbers(checked.rank_weights), n_ranks
+        checked.discounts = discounts_of(n_ranks)
+        checked.queries.rank_weights, checked.queries.n_ranks = numbers(checked.discounts), n_ranks
     return new_call(&checked.queries, cutoff)
 
 
@@ -677,13 +676,11 @@ cpdef object dcg(CheckedBatch checked, intp_t cutoff, bint average_ties, bint ov
     With ``over_ideal`` it is the share of the ideal DCG. ``empty`` is the value where that is 0, or of an empty query.
     """
     cdef MetricCall call = new_dcg_call(checked, cutoff)
-    cdef double[::1] ideal
-    values = new_array(checked.n_queries)
+    values = new_array(checked.n_queries, &call.out)
     call.metric, call.cutoff = tie_averaged_dcg if average_ties else dcg_by_rank, call.queries.n_ranks
-    call.out, call.empty = results(values), empty
+    call.empty = empty
     if over_ideal:
-        ideal = new_array(checked.n_queries)
-        call.ideal = results(ideal)
+        _ideal = new_array(checked.n_queries, &call.ideal)
     run_metric(&call, checked, 60.0 if over_ideal else 30.0)
     return values
 
@@ -691,8 +688,7 @@ cpdef object dcg(CheckedBatch checked, intp_t cutoff, bint average_ties, bint ov
 def ideal_dcg(CheckedBatch checked not None, intp_t cutoff):
     """Return the DCG of the best ranking of each query; relevance and rank weights must not be negative."""
     cdef MetricCall call = new_dcg_call(checked, cutoff)
-    ideal = new_array(checked.n_queries)
-    call.ideal = results(ideal)
+    ideal = new_array(checked.n_queries, &call.ideal)
     run_metric(&call, checked, 60.0)
     return ideal
 
@@ -714,9 +710,9 @@ cpdef object metric(str name, CheckedBatch checked, intp_t cutoff, double empty=
     ``empty`` is the value of a query without relevant documents.
     """
     cdef MetricCall call = new_call(&checked.queries, cutoff)
-    values = new_array(checked.n_queries)
+    values = new_array(checked.n_queries, &call.out)
     call.metric, call.parameter = <ranked_metric><uintptr_t>METRICS[name], parameter
-    call.out, call.empty, call.empty_unless_relevant = results(values), empty, True
+    call.empty, call.empty_unless_relevant = empty, True
     call.ranks = name not in UNRANKED
     run_metric(&call, checked, 50.0 if call.ranks else 1.0)
     return values

@@ -1,7 +1,7 @@
 """The arrays of a call: what needs no conversion is copied here, and ``validation`` converts everything else."""
 
 from plrank_fast._core.runtime.queries cimport Queries
-from plrank_fast._core.runtime.scalar_types cimport int64_t, intp_t
+from plrank_fast._core.runtime.scalar_types cimport intp_t
 
 
 cdef struct Column:
@@ -20,13 +20,10 @@ cdef int copy_column(Column *column, intp_t start, intp_t stop) noexcept nogil
 
 
 cdef class CheckedBatch:
-    cdef readonly const double[::1] scores        # (n_docs,)
-    cdef readonly const double[::1] relevance     # (n_docs,), or None
-    cdef readonly const double[::1] rank_weights  # (K,), or those of each query one after another, or None
-    cdef const int64_t[::1] offsets               # (n_queries + 1,), or not set for one query, which has its own
-    cdef int64_t[2] of_one_query
+    cdef object copies                            # what holds the memory of these pointers
+    cdef const double[::1] discounts              # DCG's rank weights, if a metric takes them
+    cdef Queries queries
     cdef readonly intp_t n_ranks                  # K
-    cdef intp_t next_rank_weights                 # K, or 0 if all queries share them
     cdef readonly intp_t n_items                  # items of all queries
     cdef readonly intp_t n_queries
     cdef readonly intp_t longest                  # items of the longest query; more ranks than that are ignored
@@ -34,15 +31,12 @@ cdef class CheckedBatch:
     cdef readonly int found_in_relevance
     cdef readonly int found_in_rank_weights
     cdef readonly object n_threads                # of the call
-    cdef Queries queries                          # pointers of these views
 
     cdef bint read_plain(
         self, object scores, object relevance, object rank_weights, object offsets, object n_threads) except -1
-    cdef int take(
-        self, object scores, object relevance, object rank_weights, object offsets, object n_threads=*) except -1
-    cdef bint measure(self, intp_t n_queries) noexcept
+    cdef bint measure(self, intp_t n_items, intp_t n_queries) noexcept
 
 
-cdef object zeros(object shape)
-cdef object empty(intp_t n_values)
-cdef object result_of(const Queries *queries, intp_t n_queries, intp_t n_values)
+cdef object zeros(intp_t n_values, double **values)
+cdef object empty(intp_t n_values, double **values)
+cdef object result_of(const Queries *queries, intp_t n_queries, intp_t n_values, double **values)

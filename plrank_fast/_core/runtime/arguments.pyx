@@ -13,11 +13,11 @@ function must know of them, such as whether a label is negative, the pass finds 
 
 import numpy as np
 
-from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBuffer_Release, PyObject_GetBuffer
+from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffer_Release, PyObject_GetBuffer
 from libc.math cimport floor
 from libc.string cimport memcmp, memcpy
 
-from plrank_fast._core.runtime.buffers cimport integers, numbers
+from plrank_fast._core.runtime.buffers cimport integers, numbers, rows
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, each_within,
     found_by_threads, found_in, found_while_copying, plr_add_flags,
@@ -214,9 +214,9 @@ cdef class CheckedBatch:
         cdef const double *given_weights = NULL
         cdef const int64_t *given_offsets = NULL
         cdef int doubles = PLR_DOUBLES, longs = PLR_LONGS
-        cdef double[::1] copies
-        cdef int64_t[::1] starts
-        cdef bint listed = type(offsets) is list
+        cdef Workspaces copies
+        cdef double *rank_weights_
+        cdef int64_t *starts
         columns.scores.kind = columns.relevance.kind = PLR_KINDS
         columns.scores.given = <const char *>plain(scores, &columns.scores.kind, &n_items)
         columns.relevance.given = NULL
@@ -231,80 +231,64 @@ cdef class CheckedBatch:
             given_weights = <const double *>plain(rank_weights, &doubles, &n_ranks)
             if n_ranks < 1:
                 return False
-        if listed:
+        if type(offsets) is list:
             n_offsets = len(offsets)
         elif offsets is not None:
             given_offsets = <const int64_t *>plain(offsets, &longs, &n_offsets)
         if n_offsets < 2:
             return False
-        copies = Workspaces(1, (n_items + n_relevance + n_ranks) * sizeof(double))
-        if offsets is not None:
-            starts = EMPTY(n_offsets, INT64)
-            if not listed:
-                memcpy(&starts[0], given_offsets, n_offsets * sizeof(int64_t))
-            elif not copy_plain_counts(<list>offsets, &starts[0], n_offsets):
-                return False
-            self.offsets = starts
-        self.n_threads = n_threads
-        columns.scores.copy, columns.relevance.copy = &copies[0], &copies[0] + n_items
+        # the four arrays one after another, in words of 64 bits
+        copies = Workspaces(1, (n_items + n_relevance + n_ranks + n_offsets) * sizeof(double))
+        columns.scores.copy = <double *>copies.of_thread(0)
+        columns.relevance.copy = columns.scores.copy + n_items
+        rank_weights_ = columns.relevance.copy + n_relevance
+        starts = <int64_t *>(rank_weights_ + n_ranks)
+        if offsets is None:
+            starts[0], starts[1] = 0, n_items
+        elif given_offsets != NULL:
+            memcpy(starts, given_offsets, n_offsets * sizeof(int64_t))
+        elif not copy_plain_counts(<list>offsets, starts, n_offsets):
+            return False
         run_ranges(copy_columns, &columns, n_items, 1.0, threads_of_pass(n_threads, n_items))
         self.found_in_scores, self.found_in_relevance = columns.scores.found, columns.relevance.found
         if n_ranks > 0:
-            self.found_in_rank_weights = found_while_copying(
-                &copies[0] + n_items + n_relevance, given_weights, PLR_DOUBLES, n_ranks)
+            self.found_in_rank_weights = found_while_copying(rank_weights_, given_weights, PLR_DOUBLES, n_ranks)
         if (
             columns.scores.found & PLR_NOT_FINITE or not each_within(columns.relevance.found)
             or not each_within(self.found_in_rank_weights)
-            or (n_relevance > 0 and look_exchanged(&copies[0], &copies[0] + n_items, n_items))
+            or (n_relevance > 0 and look_exchanged(columns.scores.copy, columns.relevance.copy, n_items))
         ):
             return False
-        self.scores = copies[:n_items]
+        self.copies, self.n_threads, self.n_ranks = copies, n_threads, n_ranks
+        self.queries.offsets, self.queries.scores = starts, columns.scores.copy
         if n_relevance > 0:
-            self.relevance = copies[n_items:n_items + n_relevance]
+            self.queries.relevance = columns.relevance.copy
         if n_ranks > 0:
-            self.rank_weights = copies[n_items + n_relevance:n_items + n_relevance + n_ranks]
-        self.n_ranks, self.next_rank_weights = n_ranks, 0
-        return self.measure(n_offsets - 1)
+            self.queries.rank_weights = rank_weights_
+        return self.measure(n_items, n_offsets - 1)
 
-    cdef int take(
-        self, object scores, object relevance, object rank_weights, object offsets, object n_threads=None
-    ) except -1:
-        """Take the copies that ``validation`` has made; relevance and rank weights (rows) may be None."""
-        self.scores, self.offsets = scores, offsets
-        if relevance is not None:
-            self.relevance = relevance
-        if rank_weights is not None:
-            self.rank_weights = rank_weights.reshape(-1)
-            self.found_in_rank_weights = found_in(numbers(self.rank_weights), self.rank_weights.shape[0])
-            self.n_ranks = rank_weights.shape[1]
-            self.next_rank_weights = self.n_ranks if rank_weights.shape[0] > 1 else 0
-        self.found_in_scores = found_in(numbers(self.scores), self.scores.shape[0])
-        if relevance is not None:
-            self.found_in_relevance = found_in(numbers(self.relevance), self.scores.shape[0])
-        self.n_threads = n_threads
-        self.measure(offsets.size - 1)
-        return 0
-
-    cdef bint measure(self, intp_t n_queries) noexcept:
+    cdef bint measure(self, intp_t n_items, intp_t n_queries) noexcept:
         """Find the longest query; return whether the offsets are those of queries of these items."""
-        cdef const int64_t *offsets = integers(self.offsets)
+        cdef const int64_t *offsets = self.queries.offsets
         cdef uint64_t longest = 0  # more than there are items, if offsets decrease
         cdef intp_t q
-        self.n_items, self.n_queries = self.scores.shape[0], n_queries
-        if offsets == NULL:
-            self.of_one_query[:] = [0, self.n_items]
-            offsets = self.of_one_query
-        for q in range(self.n_queries):
+        for q in range(n_queries):
             longest = max(longest, <uint64_t>(offsets[q + 1] - offsets[q]))
-        self.longest = longest
-        self.queries = Queries(
-            offsets, numbers(self.scores), numbers(self.relevance), numbers(self.rank_weights),
-            min(self.n_ranks, self.longest), self.next_rank_weights)
-        return longest <= <uint64_t>self.n_items and offsets[0] == 0 and offsets[self.n_queries] == self.n_items
+        self.n_items, self.n_queries, self.longest = n_items, n_queries, longest
+        self.queries.n_ranks = min(self.n_ranks, self.longest)
+        return longest <= <uint64_t>n_items and offsets[0] == 0 and offsets[n_queries] == n_items
 
     def all_alike(self):
         """Return whether no query has documents of different relevance."""
         return bool(all_alike(&self.queries, self.n_queries))
+
+    def scores_array(self):
+        """Return a copy of the scores."""
+        return copy_of(self.queries.scores, self.n_items)
+
+    def relevance_array(self):
+        """Return a copy of the relevance."""
+        return copy_of(self.queries.relevance, self.n_items)
 
     def offsets_array(self):
         """Return a copy of the offsets."""
@@ -331,10 +315,23 @@ def plain_query(scores, relevance, rank_weights, offsets, n_threads):
     return None
 
 
-def batch_of(scores, relevance, rank_weights, offsets, n_threads):
+def batch_of(
+    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
+    const int64_t[::1] offsets, n_threads
+):
     """Return the batch of checked copies: relevance and rank weights, as rows, may be None."""
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
-    batch.take(scores, relevance, rank_weights, offsets, n_threads)
+    cdef intp_t n_items = scores.shape[0]
+    batch.copies, batch.n_threads = (scores, relevance, rank_weights, offsets), n_threads
+    batch.queries = Queries(integers(offsets), numbers(scores), numbers(relevance), NULL, 0, 0)
+    batch.found_in_scores = found_in(batch.queries.scores, n_items)
+    if relevance is not None:
+        batch.found_in_relevance = found_in(batch.queries.relevance, n_items)
+    if rank_weights is not None:
+        batch.n_ranks, batch.queries.rank_weights = rank_weights.shape[1], rows(rank_weights)
+        batch.found_in_rank_weights = found_in(rows(rank_weights), rank_weights.shape[0] * batch.n_ranks)
+        batch.queries.next_rank_weights = batch.n_ranks if rank_weights.shape[0] > 1 else 0
+    batch.measure(n_items, offsets.shape[0] - 1)
     return batch
 
 
@@ -342,31 +339,47 @@ def batch_of(scores, relevance, rank_weights, offsets, n_threads):
 # Results
 # ---------------------------------------------------------------------------------------------------------------------
 
-cdef object zeros(object shape):
-    """Return a new array for results."""
-    return ZEROS(shape)
+cdef double *memory_of(object array) except? NULL:
+    """Return the first of the numbers of an array that this module has made."""
+    cdef Py_buffer view
+    PyObject_GetBuffer(array, &view, PyBUF_WRITABLE)
+    PyBuffer_Release(&view)
+    return <double *>view.buf
 
 
-cdef object empty(intp_t n_values):
-    """Return a new array of numbers that are all to be set."""
-    return EMPTY(n_values)
+cdef object zeros(intp_t n_values, double **values):
+    """Return a new array for results, and set ``values`` to its memory."""
+    array = ZEROS(n_values)
+    values[0] = memory_of(array)
+    return array
 
 
-cdef object result_of(const Queries *queries, intp_t n_queries, intp_t n_values):
-    """Return a new array for the result of a batch, one for each query or each item.
+cdef object empty(intp_t n_values, double **values):
+    """Return a new array of numbers that are all to be set, and set ``values`` to its memory."""
+    array = EMPTY(n_values)
+    values[0] = memory_of(array)
+    return array
+
+
+cdef object copy_of(const double *given, intp_t n_values):
+    """Return a new array of these numbers."""
+    cdef double *values
+    array = empty(n_values, &values)
+    memcpy(values, given, n_values * sizeof(double))
+    return array
+
+
+cdef object result_of(const Queries *queries, intp_t n_queries, intp_t n_values, double **values):
+    """Return a new array for the result of a batch, one for each query or each item, and set ``values`` to its memory.
 
     The result of a query of several items is not set: whichever thread computes it is the first to touch it. That of a
     single item, which most functions skip, is 0, and so is everything if no rank counts.
     """
     cdef intp_t q
-    cdef double[::1] values
     if n_values == n_queries or queries.n_ranks == 0:
-        return ZEROS(n_values)
-    result = EMPTY(n_values)
-    if n_queries == 1:  # of several items
-        return result
-    values = result
+        return zeros(n_values, values)
+    array = empty(n_values, values)
     for q in range(n_queries):
         if queries.offsets[q + 1] - queries.offsets[q] == 1:
-            values[queries.offsets[q]] = 0.0
-    return result
+            values[0][queries.offsets[q]] = 0.0
+    return array

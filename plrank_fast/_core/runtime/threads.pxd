@@ -35,7 +35,6 @@ cdef class Workspaces:
     cdef readonly int n_threads
     cdef size_t *_memory
     cdef size_t stride
-    cdef Py_ssize_t _n_doubles, _step
 
     cdef char *of_thread(self, int thread) noexcept nogil
 

@@ -3,7 +3,6 @@
 import os
 from pathlib import Path
 
-from cpython.buffer cimport PyBuffer_FillInfo
 from cpython.exc cimport PyErr_CheckSignals, PyErr_Occurred
 from libc.stdint cimport uintptr_t
 
@@ -147,13 +146,6 @@ cdef class Workspaces:
     def __dealloc__(self):
         if self._memory != NULL:
             plr_keep(&SPARES, self._memory, MOST_SPARE)
-
-    def __getbuffer__(self, Py_buffer *buffer, int flags):
-        """Hand out the memory of the first thread, as an array of doubles that keeps the block."""
-        PyBuffer_FillInfo(buffer, self, self.of_thread(0), self.stride, False, flags)
-        self._n_doubles, self._step = self.stride // sizeof(double), sizeof(double)
-        buffer.format, buffer.itemsize = b"d", sizeof(double)
-        buffer.shape, buffer.strides = &self._n_doubles, &self._step
 
     cdef char *of_thread(self, int thread) noexcept nogil:
         cdef uintptr_t base = <uintptr_t>self._memory // 128 * 128 + 128
