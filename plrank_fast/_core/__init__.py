@@ -41,8 +41,8 @@ imports another::
                         estimators by name    _methods
                                               fairness  value_and_gradient  named_metrics  chunks  embedding
                         in NumPy              reference
-                        other libraries       _adapters  torch  jax  sklearn  interchange  boosting  lightgbm  xgboost
-                                              catboost  dask  spark  trl  compat
+                        other libraries       _adapters  torch  sentence_transformers  jax  sklearn  interchange
+                                              boosting  lightgbm  xgboost  catboost  dask  spark  trl  compat
                         data, training        data  training
                         measurements          benchmarks
                         command line          commands  __main__
