@@ -58,9 +58,9 @@ test-newest: $(VENV)/newest/installed  ## run the tests of other libraries with 
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
 	$(BIN)/python -m pytest $(SHARED_OUT) $(addprefix tests/,structure hand enumeration references invariants) $(TEST_FLAGS)
 
-test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, Dask, Spark and Arrow too, in an environment of their own
+test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, Dask, Spark, Ray and Arrow too, in an environment of their own
 	PYTHONPATH=$(CURDIR) $(VENV)/all/bin/python -m pytest \
-		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py spark.py inputs.py) $(TEST_FLAGS)
+		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py spark.py ray.py inputs.py) $(TEST_FLAGS)
 
 # The SIMD levels of the separate builds (test-clang, sanitize, tsan), as in LEVELS="baseline avx2"; default: all.
 LEVELS ?=

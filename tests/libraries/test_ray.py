@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-pytest.importorskip("ray.train.xgboost", reason="ray is not installed")
+pytest.importorskip("ray.train.xgboost", reason="ray is not installed; `make test-all` installs it")
 
 import ray
 import xgboost

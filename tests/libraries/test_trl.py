@@ -132,12 +132,17 @@ def enumerated(scores, grades, cutoff):
 @pytest.mark.parametrize("conversation", [False, True], ids=["texts", "messages"])
 def test_two_answers_are_the_pairs_of_trl(pair, tokenizer, tmp_path, settings, conversation):
     """Loss and metrics, then weights after training. Mutants: beta left out; the reference left out;
-    a token of the prompt among the answer's; texts cut at the other end; no end of text; long prompts kept."""
+    the last token of the prompt left out, or counted as the answer's; texts cut at the other end, or not padded to a
+    multiple; no end of text; a prompt of messages without the next one's role; long prompts kept."""
     rows = ranked(21, n_answers=2, conversation=conversation)
     rows[5]["prompt"] = 7 * rows[5]["prompt"] if conversation else " ".join(7 * [rows[5]["prompt"]])
     theirs = trainer(DPOTrainer, pair, tokenizer, as_pairs(rows), tmp_path, **settings)
     ours = trainer(PlackettLuceDPOTrainer, pair, tokenizer, rows, tmp_path, **settings)
     assert len(ours.train_dataset) == len(theirs.train_dataset)
+    batches = [each.data_collator([each.train_dataset[i] for i in range(9)]) for each in (theirs, ours)]
+    for name in ("input_ids", "attention_mask", "completion_mask"):
+        expected, found = (sorted(batch[name].tolist()) for batch in batches)
+        assert found == expected
     agree(theirs, ours)
 
 
