@@ -143,6 +143,22 @@ def test_equal_scores_in_ir_measures():
     assert values[measures[2]] == in_turn[measures[2]]
 
 
+def test_equal_scores_in_scikit_learn():
+    """The last row comes first without averages. Mutant: ``ignore_ties`` left out."""
+    dcg_score = pytest.importorskip("sklearn.metrics").dcg_score
+    assert dcg_score([[1, 2, 3]], [[0, 0, 0]], k=1, ignore_ties=True) == 3
+    assert dcg_score([[1, 2, 3]], [[0, 0, 0]], k=1) == 2
+
+
+def test_equal_scores_in_torch():
+    """Lists of 17 and more are in another order. Mutants: ``stable=True`` left out or given to all."""
+    torch = pytest.importorskip("torch")
+    rows, equal = torch.arange(40), torch.zeros(40)
+    assert torch.equal(torch.sort(equal, descending=True, stable=True).indices, rows)
+    assert not torch.equal(torch.argsort(equal, descending=True), rows)
+    assert not torch.equal(torch.topk(equal, 10).indices, rows[:10])
+
+
 FEATURES, GRADES = np.random.default_rng(0).normal(size=(40, 2)), np.arange(40) % 3
 
 
