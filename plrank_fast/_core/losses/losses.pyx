@@ -45,10 +45,11 @@ cdef double cost_of_loss(const void *call_, intp_t n_items) noexcept nogil:
             &call.loss, n_items, call.options.cutoff))
 
 
-cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*look)() noexcept nogil) noexcept nogil:
+cdef void begin_query(
+    const Call *call, intp_t q, char *workspace, int (*look)() noexcept nogil, LossQuery *query
+) noexcept nogil:
     """Begin one query of a batch, which must not be empty; ``look`` is that of ``LossQuery``."""
     cdef Query of_batch = query_at(&call.queries, q)
-    cdef LossQuery query
     cdef double *labels = <double *>of_batch.relevance
     cdef size_t doubles = of_batch.n_items * sizeof(double)
     cdef intp_t d
@@ -72,8 +73,7 @@ cdef LossQuery begin_query(const Call *call, intp_t q, char *workspace, int (*lo
     query.look = look
     query.state = state_at(workspace, call.loss.lay_out, query.n_items, query.cutoff)
     if call.loss.begin != NULL:
-        call.loss.begin(&query)
-    return query
+        call.loss.begin(query)
 
 
 cdef void finish_query(const Call *call, LossQuery *query) noexcept nogil:
@@ -87,7 +87,8 @@ cdef void finish_query(const Call *call, LossQuery *query) noexcept nogil:
 
 cdef void evaluate_in_batch(const void *call_, intp_t q, char *workspace) noexcept nogil:
     cdef const Call *call = <const Call *>call_
-    cdef LossQuery query = begin_query(call, q, workspace, NULL)
+    cdef LossQuery query
+    begin_query(call, q, workspace, NULL, &query)
     if query.n_rows > 0:
         call.loss.rows(&query, 0, query.n_rows)
     finish_query(call, &query)
@@ -102,7 +103,7 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
     cdef Workspaces workspace = Workspaces(1, bytes_of(call.loss.lay_out, n_items, cutoff))
     cdef LossQuery query
     with nogil:
-        query = begin_query(call, q, workspace.of_thread(0), signal_came)
+        begin_query(call, q, workspace.of_thread(0), signal_came, &query)
     raise_if_stopped()
     for first in range(0, query.n_rows, rows):
         with nogil:
