@@ -118,7 +118,7 @@ cdef int evaluate_long_query(const void *call_, intp_t q, int n_threads) except 
 # ---------------------------------------------------------------------------------------------------------------------
 
 def evaluate_plain(
-    loss, CheckedBatch query, out, double lowest, double highest, double scale, str gain, cutoff,
+    loss, CheckedBatch query, out, double lowest, double highest, double scale, gain, cutoff,
     bint discounts_past_cutoff, double distance_weight, rng, bint ties_at_random
 ):
     """Return the value of a `plain_query` and its gradient; None if its labels or an option are not plain."""
@@ -130,7 +130,7 @@ def evaluate_plain(
         refused |= PLR_NO_SMALL_GRADE
     if (
         query is None or query.found_in_scores & PLR_TOO_LARGE or query.found_in_relevance & refused
-        or out is not None or rng is not None or ties_at_random or gain == "linear"
+        or out is not None or rng is not None or ties_at_random or gain not in (None, "exponential")
         or not is_plain_cutoff(cutoff, &n_ranks)
     ):
         return None
