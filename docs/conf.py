@@ -46,6 +46,7 @@ highlight_language = "none"  # formulas of docstrings; blocks of code name their
 numpydoc_show_class_members = False
 autodoc_typehints = "none"  # types stand in the docstrings, with shapes
 autodoc_member_order = "bysource"
+autodoc_mock_imports = ["sentence_transformers", "trl"]  # with hundreds of megabytes of their own
 
 myst_heading_anchors = 3
 myst_enable_extensions = ["dollarmath"]
