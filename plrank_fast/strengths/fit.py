@@ -115,25 +115,23 @@ def fit_strengths(
 
     Notes
     -----
-    The sum of ``bucket_log_prob`` over the rankings is concave, with and without ties. Equal rankings are merged.
-    Newton's method starts with equal strengths, and ends where a step moves no two of them apart by more than 5e-7. The
-    Hessian of a ranking of L items takes O(L^2) in closed form; where items are tied before the last place, it takes
-    two gradients for each place, and standard errors have a relative error of about 1e-6. Each step inverts a matrix of
-    n_items^2, and is interrupted by Ctrl-C.
+    The sum of ``bucket_log_prob`` over the rankings is concave, with and without ties. Battles are counted by pair and
+    result, and other equal rankings merged. Newton's method starts with equal strengths, and ends where a step moves no
+    two of them apart by more than 5e-7. The Hessian of a ranking of L items takes O(L^2) in closed form; where items
+    are tied before the last place, it takes two gradients for each place, and standard errors have a relative error of
+    about 1e-6. Each step inverts a matrix of n_items^2, and is interrupted by Ctrl-C.
 
-    With ties="unknown", a ranking that ties all of its items says nothing, since every order agrees with it: a warning
-    counts them. With ties="half", differences of strengths are about .77 of those of Davidson's model at 20 % draws.
+    With ties="unknown", a ranking that ties all of its items says nothing: a warning counts them. With
+    ties="half", differences of strengths are about .77 of those of Davidson's model at 20 % draws.
 
     With ties="davidson", a stage chooses a set of n of the items that remain with weight
     delta_n * prod(alpha_i for i in the set)**(1 / n), alpha = exp(strength), where delta_1 = 1: Davidson (1970) for
     battles, and Turner, van Etten, Firth and Kosmidis (2020) for rankings. The log deltas of the sizes that occur are
     fitted too, and other sizes have the weight 0. Items that ``unranked="last"`` adds, or whose bucket is 2**53, come
     after the others but are no tie: nothing is chosen among them. A ranking of L items with ties of up to T takes
-    L^2 T^2 steps for the Hessian; battles are counted by pair and result, whatever their number. Draws need a cycle of
-    items with more wins than draws: after one win and one draw of a pair, no strengths are the most likely ones.
-
-    Differences are finite within a strong component of "came before in some ranking", and only there. Coefficients and
-    log deltas are refused if a variance exceeds 1e10 over the smallest weight.
+    L^2 T^2 steps for the Hessian. Draws need a cycle of items with more wins than draws: after one win and one draw of
+    a pair, no strengths are the most likely ones. Coefficients and log deltas are refused if a variance exceeds 1e10
+    over the smallest weight.
 
     Without ties this is the model of Plackett and Luce, and with two items of Bradley and Terry. With ties it is the
     rank-ordered logit with the exact marginal likelihood of ties (``exactm`` in Stata), and Cox's model with a stratum

@@ -26,11 +26,9 @@ def bootstrap(
     Steps start from the estimate and take the information there, so that one inverse serves all fits.
     """
     likelihood, inverse = model.likelihood, model.inverse_information(parameters)
-    weights, kinds = (
-        likelihood.observed.counts,
-        np.where(likelihood.kinds < 0, likelihood.counts.size, likelihood.kinds),
-    )
-    size, many, labels = likelihood.counts.size + 1, int(weights.sum()), kinds[:0]
+    weights, size = likelihood.observed.counts, likelihood.counts.size + 1
+    kinds = np.where(likelihood.kinds < 0, size - 1, likelihood.kinds)
+    many, labels, judges = int(weights.sum()), kinds[:0], 0 if clusters is None else int(clusters.max()) + 1
     if clusters is None:
         validation.each(weights == np.floor(weights), weights, "weights", "be whole numbers, or have clusters drawn")
         each = np.bincount(kinds, weights, size)
@@ -39,9 +37,7 @@ def bootstrap(
     fits = np.full((parameters.size, n), np.nan)
     for fit in range(n):
         if clusters is not None:
-            drawn = np.bincount(
-                rng.integers(0, clusters.max() + 1, int(clusters.max()) + 1), minlength=clusters.max() + 1
-            )
+            drawn = np.bincount(rng.integers(0, judges, judges), minlength=judges)
             counts = np.bincount(kinds, weights * drawn[clusters], size)
         elif labels.size:
             counts = np.zeros(size, dtype=np.int64)
