@@ -11,7 +11,7 @@ import functools
 import itertools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
@@ -1615,6 +1615,51 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[misc]
         log_prob = (_LogProb.apply if _is_plain(rows) else _log_prob)(rows, rankings.contiguous(), tied)
         return log_prob.movedim(0, 1).reshape(shape)
 
+    @validation.hinted
+    def expected_reward(
+        self, reward: Callable[[torch.Tensor], Any], n_samples: int = 16
+    ) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Draw rankings and estimate the expectation of their reward, differentiable by the scores.
+
+        The gradient is that of REINFORCE, with the mean reward of the other rankings as baseline; it is unbiased.
+
+        Parameters
+        ----------
+        reward : callable
+            ``reward(rankings)`` maps all rankings at once to a number for each, (n_samples,) + batch_shape, such as
+            what a language model makes of the documents. Where rewards require a gradient, as of a reader that is
+            trained too, it passes to them.
+        n_samples : int
+            Rankings to draw from each distribution of the batch, at least 2.
+
+        Returns
+        -------
+        value : Tensor, shape batch_shape
+            Mean reward, to be maximised.
+        rankings : Tensor of int64, shape (n_samples,) + batch_shape + (cutoff,)
+        log_prob : Tensor, shape (n_samples,) + batch_shape
+            Log-probability of each ranking, differentiable by the scores.
+
+        Examples
+        --------
+        >>> import torch
+        >>> from plrank_fast.torch import PlackettLuce
+        >>> scores = torch.zeros(3, requires_grad=True)
+        >>> shows_last = lambda rankings: (rankings == 2).any(-1)
+        >>> value, rankings, log_prob = PlackettLuce(scores, cutoff=1).expected_reward(shows_last, 1000)
+        >>> value.backward()
+        >>> bool(scores.grad[2] > 0.1), rankings.shape, log_prob.shape
+        (True, torch.Size([1000, 1]), torch.Size([1000]))
+        """
+        validation.of_type(callable(reward), "reward", "a function", type(reward).__name__)
+        rankings = self.sample((validation.count(n_samples, "n_samples", 2),))
+        log_prob = self.log_prob(rankings)
+        rewards = torch.as_tensor(reward(rankings.clone())).to(log_prob)
+        shape, expected = tuple(rewards.shape), tuple(log_prob.shape)
+        validation.require(shape == expected, f"reward(rankings) must have the shape {expected}, got {shape}")
+        validation.require(rewards.isfinite().all(), "reward(rankings) must be finite, got NaN or infinity")
+        return _score_function(rewards, log_prob), rankings, log_prob
+
     def entropy(self, n_samples: int = 1000) -> torch.Tensor:
         """Estimate the entropy in nats, differentiable by the scores; value and gradient are unbiased.
 
@@ -1647,12 +1692,18 @@ class PlackettLuce(torch.distributions.Distribution):  # type: ignore[misc]
         return self._mean_log_ratio(other, n_samples)
 
     def _mean_log_ratio(self, other: Any, n_samples: int) -> Any:
-        """Estimate E[log p - log other] and its score-function gradient, with the mean of other draws as baseline."""
+        """Estimate E[log p - log other]."""
         rankings = self.sample((validation.count(n_samples, "n_samples", 2),))
         log_prob = self.log_prob(rankings)
         ratio = log_prob.detach() - (0.0 if other is None else other._log_prob_of(rankings, False))
-        centred = (ratio - ratio.mean(0)).detach().nan_to_num(0.0, 0.0, 0.0) * (n_samples / (n_samples - 1))
-        return (ratio + centred * (log_prob - log_prob.detach())).mean(0)
+        return _score_function(ratio, log_prob)
+
+
+def _score_function(values: Any, log_prob: Any) -> Any:
+    """Return the mean of draws, whose gradient is the expectation's, with the mean of other draws as baseline."""
+    n_draws = len(values)
+    centred = (values - values.mean(0)).detach().nan_to_num(0.0, 0.0, 0.0) * (n_draws / (n_draws - 1))
+    return (values + centred * (log_prob - log_prob.detach())).mean(0)
 
 
 torch.distributions.register_kl(PlackettLuce, PlackettLuce)(PlackettLuce.kl)

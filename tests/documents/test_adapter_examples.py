@@ -51,6 +51,14 @@ def test_cross_encoder():
 
 
 @pytest.mark.usefixtures("one_torch_thread")
+def test_retrieval_policy():
+    """Mutants: the reward minimised; documents of another query read."""
+    before, after = main_of("retrieval_policy.py", "torch")
+    assert before < 0.3
+    assert after > 0.6
+
+
+@pytest.mark.usefixtures("one_torch_thread")
 def test_preference_optimisation():
     """Mutants: the gradient ascended; log-probabilities in place of log-ratios; the prompt's token counted."""
     before, after = main_of("preference_optimisation.py", "torch")
