@@ -40,12 +40,13 @@ def sampled(
 
     Relevance may be ``validation.ABSENT``. Compiled code alone reads plain arguments of one query.
     """
-    query = plain_query(scores, relevance, rank_weights, offsets, n_threads)
-    plain = _sampled.estimate_plain(
-        estimator, query, n_samples, rankings, rng, sampler, out, hessian, baseline, noise, sigma
-    )
-    if plain is not None:
-        return plain
+    if offsets is None:
+        query = plain_query(scores, relevance, rank_weights, n_threads)
+        plain = _sampled.estimate_plain(
+            estimator, query, n_samples, rankings, rng, sampler, out, hessian, baseline, noise, sigma
+        )
+        if plain is not None:
+            return plain
     return sampled_after_checks(
         estimator, scores, relevance, rank_weights, offsets, n_samples, rankings, rng, sampler, n_threads, out,
         hessian, baseline, noise, sigma,
@@ -131,12 +132,13 @@ def exact(
     ``exposure`` takes no relevance, and is returned in place of the gradient. With a ``direction`` the Hessian's
     product with it takes the place of the Hessian diagonal.
     """
-    query = plain_query(scores, relevance, rank_weights, offsets, n_threads)
-    plain = _exact.expectations_plain(
-        query, rtol, out, value, gradient, hessian, noise, sigma, stop, exposure, direction
-    )
-    if plain is not None:
-        return plain
+    if offsets is None:
+        query = plain_query(scores, relevance, rank_weights, n_threads)
+        plain = _exact.expectations_plain(
+            query, rtol, out, value, gradient, hessian, noise, sigma, stop, exposure, direction
+        )
+        if plain is not None:
+            return plain
     with_hessian = validation.flag(hessian, "hessian")
     batch = _batch(scores, validation.ABSENT if exposure else relevance, rank_weights, offsets, n_threads)
     if batch.n_queries > 1 and gradient and not exposure and direction is None:

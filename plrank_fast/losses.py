@@ -606,13 +606,14 @@ def _evaluate(
     Labels lie from ``lowest`` to ``highest``; those of ``limited`` magnitude enter products. The losses that approach
     NDCG have a ``gain`` of labels.
     """
-    query = plain_query(scores, labels, validation.ABSENT, offsets, n_threads)
-    plain = _losses.evaluate_plain(
-        loss, query, out, lowest, highest, scale, gain, cutoff, discounts_past_cutoff, distance_weight, rng,
-        ties_at_random,
-    )  # fmt: skip
-    if plain is not None:
-        return plain
+    if offsets is None:
+        query = plain_query(scores, labels, validation.ABSENT, n_threads)
+        plain = _losses.evaluate_plain(
+            loss, query, out, lowest, highest, scale, gain, cutoff, discounts_past_cutoff, distance_weight, rng,
+            ties_at_random,
+        )  # fmt: skip
+        if plain is not None:
+            return plain
     batch = validation.batch(
         scores, labels, validation.ABSENT, offsets, n_threads, "labels", limited=limited, lowest=lowest, highest=highest
     )

@@ -600,10 +600,11 @@ def dcg_or_share(
 ) -> FloatArray:
     """Compute `dcg`, or `ndcg` if ``over_ideal``; ``empty`` is the value of an empty query too."""
     weights = validation.ABSENT if rank_weights is None else rank_weights
-    query = plain_query(scores, relevance, weights, offsets, n_threads)
-    plain = _metrics.dcg_plain(query, cutoff, ties, over_ideal, empty)
-    if plain is not None:
-        return plain
+    if offsets is None:
+        query = plain_query(scores, relevance, weights, n_threads)
+        plain = _metrics.dcg_plain(query, cutoff, ties, over_ideal, empty)
+        if plain is not None:
+            return plain
     of_no_query = validation.real(empty, "empty", or_nan=True)
     lowest = 0.0 if over_ideal else -np.inf
     batch = validation.batch(
@@ -626,10 +627,11 @@ def of_relevance(
     lowest: float = -np.inf,
 ) -> FloatArray:
     """Compute a metric without rank weights; ``argument`` is the name of the relevance in messages."""
-    query = plain_query(scores, relevance, validation.ABSENT, offsets, n_threads)
-    plain = _metrics.metric_plain(name, query, cutoff, empty, parameter, lowest == 0.0)
-    if plain is not None:
-        return plain
+    if offsets is None:
+        query = plain_query(scores, relevance, validation.ABSENT, n_threads)
+        plain = _metrics.metric_plain(name, query, cutoff, empty, parameter, lowest == 0.0)
+        if plain is not None:
+            return plain
     batch = validation.batch(
         scores, relevance, validation.ABSENT, offsets, n_threads, argument, lowest=lowest, unretrieved=True
     )

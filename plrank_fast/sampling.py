@@ -81,10 +81,11 @@ def sample_rankings(
     >>> np.sort(plr.sample_rankings(scores, n_samples=1, cutoff=3, rng=0))
     array([[1, 3]], dtype=int32)
     """
-    query = plain_query(scores, validation.ABSENT, validation.ABSENT, offsets, n_threads)
-    plain = _samplers.sample_plain(query, n_samples, cutoff, rng, sampler)
-    if plain is not None:
-        return plain
+    if offsets is None:
+        query = plain_query(scores, validation.ABSENT, validation.ABSENT, n_threads)
+        plain = _samplers.sample_plain(query, n_samples, cutoff, rng, sampler)
+        if plain is not None:
+            return plain
     batch, among_all = validation.batch_that_can_be_drawn(scores, offsets, n_threads)
     number = validation.count(n_samples, "n_samples", 1)
     n_ranks = validation.ranks_that_count(cutoff, batch.longest)

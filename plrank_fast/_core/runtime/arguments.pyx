@@ -17,7 +17,7 @@ from cpython.buffer cimport PyBUF_FORMAT, PyBUF_STRIDES, PyBUF_WRITABLE, PyBuffe
 from libc.math cimport floor
 from libc.string cimport memcmp, memcpy
 
-from plrank_fast._core.runtime.buffers cimport integers, numbers, rows
+from plrank_fast._core.runtime.buffers cimport integers, numbers
 from plrank_fast._core.runtime.magnitudes cimport (
     PLR_DOUBLES, PLR_FLOATS, PLR_INTS, PLR_KINDS, PLR_LIMIT_EXPONENT, PLR_LONGS, PLR_NOT_FINITE, each_within,
     found_by_threads, found_in, found_while_copying, plr_add_flags,
@@ -304,34 +304,31 @@ def plain_batch(scores, relevance, rank_weights, offsets, n_threads):
     return batch if batch.read_plain(scores, relevance, rank_weights, offsets, n_threads) else None
 
 
-def plain_query(scores, relevance, rank_weights, offsets, n_threads):
+def plain_query(scores, relevance, rank_weights, n_threads):
     """Return the batch of a single query if there is nothing left to check or to warn of, or None."""
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
-    if (
-        offsets is None and batch.read_plain(scores, relevance, rank_weights, None, n_threads)
-        and batch.n_items <= LONGEST_QUERY
-    ):
-        return batch
-    return None
+    if not batch.read_plain(scores, relevance, rank_weights, None, n_threads) or batch.n_items > LONGEST_QUERY:
+        return None
+    return batch
 
 
-def batch_of(
-    const double[::1] scores, const double[::1] relevance, const double[:, ::1] rank_weights,
-    const int64_t[::1] offsets, n_threads
-):
+def batch_of(scores, relevance, rank_weights, offsets, n_threads):
     """Return the batch of checked copies: relevance and rank weights, as rows, may be None."""
     cdef CheckedBatch batch = CheckedBatch.__new__(CheckedBatch)
-    cdef intp_t n_items = scores.shape[0]
-    batch.copies, batch.n_threads = (scores, relevance, rank_weights, offsets), n_threads
-    batch.queries = Queries(integers(offsets), numbers(scores), numbers(relevance), NULL, 0, 0)
+    cdef intp_t n_items = scores.size, n_rows = 0
+    flat = None if rank_weights is None else rank_weights.reshape(-1)
+    batch.copies, batch.n_threads = (scores, relevance, flat, offsets), n_threads
+    batch.queries.offsets, batch.queries.scores = integers(offsets), numbers(scores)
     batch.found_in_scores = found_in(batch.queries.scores, n_items)
     if relevance is not None:
+        batch.queries.relevance = numbers(relevance)
         batch.found_in_relevance = found_in(batch.queries.relevance, n_items)
     if rank_weights is not None:
-        batch.n_ranks, batch.queries.rank_weights = rank_weights.shape[1], rows(rank_weights)
-        batch.found_in_rank_weights = found_in(rows(rank_weights), rank_weights.shape[0] * batch.n_ranks)
-        batch.queries.next_rank_weights = batch.n_ranks if rank_weights.shape[0] > 1 else 0
-    batch.measure(n_items, offsets.shape[0] - 1)
+        batch.queries.rank_weights = numbers(flat)
+        n_rows, batch.n_ranks = rank_weights.shape
+        batch.found_in_rank_weights = found_in(batch.queries.rank_weights, n_rows * batch.n_ranks)
+        batch.queries.next_rank_weights = batch.n_ranks if n_rows > 1 else 0
+    batch.measure(n_items, offsets.size - 1)
     return batch
 
 

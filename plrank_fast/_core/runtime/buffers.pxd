@@ -10,11 +10,6 @@ cdef inline const double *numbers(const double[::1] view) noexcept nogil:
 
 
 @boundscheck(False)
-cdef inline const double *rows(const double[:, ::1] view) noexcept nogil:
-    return &view[0, 0]
-
-
-@boundscheck(False)
 cdef inline double *results(double[::1] view) noexcept nogil:
     return &view[0] if view is not None else NULL
 
