@@ -37,6 +37,7 @@ class TestRankWeights:
         np.testing.assert_array_equal(plr.gains([0, 1, 2, 3, 4]), [0, 1, 3, 7, 15])
         np.testing.assert_allclose(plr.gains(np.array([[0.5], [1.5]], dtype=np.float32)), [[2**0.5 - 1], [2**1.5 - 1]])
         assert plr.gains([200.0])[0] == 2.0**200
+        assert not plr.gains(np.full(9, -0.0)).any()
 
     @pytest.mark.parametrize("kind", [np.float64, np.float32, np.int32, np.int64])
     def test_gains_of_grades(self, kind, on_team):

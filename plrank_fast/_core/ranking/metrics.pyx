@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from libc.math cimport INFINITY, isinf, isnan, ldexp, log
+from libc.math cimport INFINITY, isinf, isnan, log
 from libc.stdint cimport uintptr_t
 from libc.string cimport memcpy, memset
 
@@ -39,7 +39,13 @@ cdef extern from "ranking/highest_values.h" nogil:
         double (*next_lower)(const double *values, double bound, size_t n, size_t *n_equal) noexcept nogil
     const highest_values_kernels *highest_values_kernels_at(int level)
 
+cdef extern from "ranking/grades.h" nogil:
+    ctypedef struct grades_kernels:
+        int (*to_gains)(double *grades, size_t n) noexcept nogil
+    const grades_kernels *grades_kernels_at(int level)
+
 cdef const highest_values_kernels *kernels = highest_values_kernels_at(simd_level())
+cdef const grades_kernels *of_grades = grades_kernels_at(simd_level())
 
 # ---------------------------------------------------------------------------------------------------------------------
 # Per query
@@ -607,25 +613,12 @@ cdef struct Grades:
 cdef enum:
     GAINS_THAT_SHOW = 2 | 4 | 8  # 1, 3 and 7
     A_GRADE = 256
-    N_GRADES = 201
-
-cdef double[N_GRADES] GAINS
-cdef int grade
-for grade in range(N_GRADES):
-    GAINS[grade] = ldexp(1.0, grade) - 1.0
 
 
 cdef void gains_in_range(void *grades_, intp_t start, intp_t stop) noexcept nogil:
     cdef Grades *grades = <Grades *>grades_
-    cdef double *values = grades.column.copy
-    cdef int seen = 0, label
-    cdef intp_t d
     if not copy_column(&grades.column, start, stop) & PLR_NO_WHOLE_GRADE:
-        for d in range(start, stop):
-            label = <int>values[d]
-            seen |= label + 1 | (label & (label + 1)) << 8  # without a branch
-            values[d] = GAINS[label]
-        plr_add_flags(&grades.seen, seen)
+        plr_add_flags(&grades.seen, of_grades.to_gains(grades.column.copy + start, stop - start))
 
 
 def gains_of_grades(labels, n_threads):
