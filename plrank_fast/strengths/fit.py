@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from plrank_fast import validation
+from plrank_fast._shared.memory import require_bytes
 from plrank_fast.strengths.fitted import FittedStrengths
-from plrank_fast.strengths.information import require_memory
 from plrank_fast.strengths.likelihood import Likelihood
 from plrank_fast.strengths.model import Model
 from plrank_fast.strengths.observed import Observed, columns_of, number_of, read
@@ -19,6 +19,8 @@ from plrank_fast.strengths.uncertainty import clusters_of, covariance_of_omissio
 from plrank_fast.strengths.undecided import describe, groups_of, require_seen
 from plrank_fast.validation import FloatArray
 
+MATRICES_AT_ONCE = 8  # of items by items, that a fit holds at its peak
+OF_NUMPY = 1 << 27  # bytes that NumPy's linear algebra takes at its first call, or ends the process
 MOST_ITEMS = 5_000  # their covariance takes 200 MB, and its inverse seconds
 
 
@@ -178,7 +180,8 @@ def fit_strengths(
         most = f"{MOST_ITEMS:,}, got {n_items:,}, whose covariance has"
         problem = f"names of items, or numbers in rankings, must be at most {most}"
         validation.require(False, f"{problem} {8e-9 * n_items**2:.0f} GB: name those that rankings hold")
-    require_memory(n_items)
+    needed = 8 * MATRICES_AT_ONCE * n_items**2 + OF_NUMPY
+    require_bytes(needed, f"a fit of {n_items:,} strengths with their covariance")
     origin = -1 if reference is None else number_of(reference, names_, "reference")
     means = np.zeros(n_items)
     if prior is not None:

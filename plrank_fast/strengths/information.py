@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from plrank_fast._shared.memory import require_bytes
 from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.observed import Observed
 from plrank_fast.validation import FloatArray, IntArray
@@ -17,14 +16,6 @@ STEP = 1e-3  # gradients of tied rankings are differenced over it
 LINKS_AT_ONCE = 1 << 22
 BLOCK = 256  # matrices up to this size are inverted by one call of NumPy, which Ctrl-C does not interrupt
 MULTIPLICATIONS_AT_ONCE = 5e8
-MATRICES_AT_ONCE = 8  # of items by items, that a fit holds at its peak
-OF_NUMPY = 1 << 27  # bytes that NumPy's linear algebra takes at its first call, or ends the process
-
-
-def require_memory(n_items: int) -> None:
-    """Raise MemoryError if the matrices of a fit would not find room."""
-    needed = 8 * MATRICES_AT_ONCE * n_items**2 + OF_NUMPY
-    require_bytes(needed, f"a fit of {n_items:,} strengths with their covariance")
 
 
 def plain_rankings(observed: Observed) -> NDArray[np.bool_]:

@@ -142,9 +142,12 @@ def read(
         problem = f"be distinct within a ranking, got {known[entries[first]]!r} again {at(first)}"
         remedy = f"leave out battles of an item with itself, and their weights; {BATTLES}"
         validation.require(False, f"items of rankings must {problem}: {remedy}")
-    if validation.choice(unranked, "unranked", validation.Unranked) == "last":
+    if validation.choice(unranked, "unranked", validation.Unranked) == "last":  # all that is left out has one place
         validation.goes_with(features, "comparison_features", False, "unranked='absent'")
-        observed = _with_the_rest(observed, len(known))
+        rest = np.full((lengths.size, len(known)), REST)
+        rest[observed.ranking, entries] = observed.places
+        entries, lengths = np.tile(np.arange(len(known)), lengths.size), np.broadcast_to(len(known), lengths.size)
+        observed = Observed(entries, rest.reshape(-1), lengths, counts, np.zeros((entries.size, 0)))
     return known, observed
 
 
@@ -308,16 +311,6 @@ def _numbered(given: Any, names: Sequence[Any] | None, at: Callable[[int], str])
         entries = np.array([number[label] for label in labels], dtype=np.int64)
     validation.require(len(names) > 0, "rankings must hold an item, got none")
     return names, entries
-
-
-def _with_the_rest(observed: Observed, n_items: int) -> Observed:
-    """Return rankings of all items: those that a ranking leaves out share its last place."""
-    n_rankings = observed.lengths.size
-    places = np.full((n_rankings, n_items), REST)
-    places[observed.ranking, observed.entries] = observed.places
-    entries = np.tile(np.arange(n_items), n_rankings)
-    none = np.zeros((entries.size, 0))
-    return Observed(entries, places.reshape(-1), np.broadcast_to(n_items, n_rankings), observed.counts, none)
 
 
 def columns_of(features: ArrayLike, name: str, rows: int, of: str) -> FloatArray:

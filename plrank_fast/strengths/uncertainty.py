@@ -35,11 +35,12 @@ def covariance_of_slopes(
 
     ``repeated`` says that a ranking of weight w is w clusters that agree; otherwise slopes are added up, times weights.
     """
-    weights = model.likelihood.observed.counts / model.unit
-    meat = _squared(
-        *_slopes(model, parameters, clusters, np.sqrt(weights) if repeated else weights), model.likelihood.size
-    )
-    meat = model.of_parameters(model.of_parameters(meat).T)
+    weights, size = model.likelihood.observed.counts / model.unit, model.likelihood.size
+    rows, columns, values = _slopes(model, parameters, clusters, np.sqrt(weights) if repeated else weights)
+    cells, at = np.unique(rows * size + columns, return_inverse=True)
+    squares = np.zeros((size, size))
+    add_squares(*np.divmod(cells, size), np.bincount(at, values), squares)
+    meat = model.of_parameters(model.of_parameters(squares).T)
     n_clusters = int(clusters.max()) + 1
     factor = 1.0 / model.unit if repeated else n_clusters / (n_clusters - 1)
     return factor * (inverse @ meat @ inverse)
@@ -91,14 +92,6 @@ def _slopes(
         parts.append((clusters, np.full(clusters.size, n + k + number), weights * column))
     rows, columns, values = (np.concatenate(part) for part in zip(*parts, strict=True))
     return rows, columns, values
-
-
-def _squared(rows: IntArray, columns: IntArray, values: FloatArray, size: int) -> FloatArray:
-    """Add up values of equal row and column to a matrix, and return its transpose times it."""
-    cells, at = np.unique(rows * size + columns, return_inverse=True)
-    result = np.zeros((size, size))
-    add_squares(*np.divmod(cells, size), np.bincount(at, values), result)
-    return result
 
 
 def quantile(confidence: float, degrees: float) -> float:
