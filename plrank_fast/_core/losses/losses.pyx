@@ -130,8 +130,8 @@ def evaluate_plain(
         refused |= PLR_NO_SMALL_GRADE
     if (
         query is None or query.found_in_scores & PLR_TOO_LARGE or query.found_in_relevance & refused
-        or out is not None or rng is not None or ties_at_random or gain not in (None, "exponential")
-        or not is_plain_cutoff(cutoff, &n_ranks)
+        or out is not None or rng is not None or ties_at_random or not is_plain_cutoff(cutoff, &n_ranks)
+        or not (gain is None or type(gain) is str and gain == "exponential")
     ):
         return None
     values, gradient, _, finite = evaluate(
