@@ -58,9 +58,11 @@ test-newest: $(VENV)/newest/installed  ## run the tests of other libraries with 
 test-quick: build  ## run the tests of numbers and of the source, in two minutes (TEST_FLAGS=...)
 	$(BIN)/python -m pytest $(SHARED_OUT) $(addprefix tests/,structure hand enumeration references invariants) $(TEST_FLAGS)
 
-test-all: build $(VENV)/test-all  ## run the tests with TensorFlow, Dask, Spark, Ray and Arrow too, in an environment of their own
+test-all: build $(VENV)/test-all $(VENV)/test-transformers  ## run the tests with TensorFlow, Dask, Spark, Ray, sentence-transformers, trl too
 	PYTHONPATH=$(CURDIR) $(VENV)/all/bin/python -m pytest \
 		$(addprefix tests/libraries/test_,tensorflow.py interchange.py dask.py spark.py ray.py inputs.py) $(TEST_FLAGS)
+	PYTHONPATH=$(CURDIR) $(VENV)/transformers/bin/python -m pytest \
+		$(addprefix tests/libraries/test_,sentence_transformers.py trl.py) $(TEST_FLAGS)
 
 # The SIMD levels of the separate builds (test-clang, sanitize, tsan), as in LEVELS="baseline avx2"; default: all.
 LEVELS ?=
@@ -256,10 +258,11 @@ $(VENV)/newest/installed: $(VENV)/newest/bin/python $(SOURCES) $(METADATA) const
 	@$(call GOES_ON,installing the newest libraries) $(NEWEST_PIP) --no-build-isolation -e . --group test $(NEWEST_EXTRAS) -c constraints-newest.txt
 	@touch $@
 
-# TensorFlow needs its own versions of other packages. Its environment has the same Python, so the modules compiled in
-# this folder serve both: the project is not installed and compiled again.
-$(VENV)/test-all: $(VENV)/test
-	$(BIN)/python -m venv $(VENV)/all
-	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check "pip>=25.1"
-	$(VENV)/all/bin/python -m pip install -q --disable-pip-version-check --group test-all
+# TensorFlow needs its own versions of other packages, and transformers brings many. Their environments have the same
+# Python, so the modules compiled in this folder serve all: the project is not installed and compiled again.
+ALONE = all transformers
+$(ALONE:%=$(VENV)/test-%): $(VENV)/test-%: $(VENV)/test
+	$(BIN)/python -m venv $(VENV)/$*
+	$(VENV)/$*/bin/python -m pip install -q --disable-pip-version-check "pip>=25.1"
+	$(VENV)/$*/bin/python -m pip install -q --disable-pip-version-check --group test-$*
 	@touch $@

@@ -14,7 +14,9 @@ from plrank_fast import validation
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read at the import
 torch = pytest.importorskip("torch", reason="PyTorch is not installed")
-pytest.importorskip("sentence_transformers", reason="sentence-transformers is not installed")
+pytest.importorskip(
+    "sentence_transformers", reason="sentence-transformers is not installed; `make test-all` installs it"
+)
 
 from plrank_fast import torch as adapters  # noqa: E402
 from plrank_fast.sentence_transformers import RankingLoss  # noqa: E402

@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-pytest.importorskip("trl", reason="trl is not installed; `pip install plrank-fast[trl]` installs it")
+pytest.importorskip("trl", reason="trl is not installed; `make test-all` installs it")
 
 import torch
 import trl
