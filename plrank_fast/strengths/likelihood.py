@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import functools
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from numpy.typing import NDArray
 
 from plrank_fast import validation
 from plrank_fast._core.strengths import battles as core
+from plrank_fast._shared.once import cached_property
 from plrank_fast.bucket_order import negative_log_likelihood
 from plrank_fast.strengths.draws import Stages, sizes_of
 from plrank_fast.strengths.information import information_of_orders, information_of_ties, plain_rankings
@@ -64,7 +64,7 @@ class Likelihood:
         results = counts[:n].reshape(-1, 3) @ AS_COUNTED[self.ties]
         return self.battles._replace(results=results), dataclasses.replace(self.others, counts=counts[n:])
 
-    @functools.cached_property
+    @cached_property
     def kinds(self) -> IntArray:
         """The count that each ranking is part of, three for each pair and then the others, or -1."""
         kinds, two = np.full(self.observed.counts.size, -1), self.observed.lengths == COUNTED

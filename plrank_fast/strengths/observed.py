@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from functools import cached_property
 from numbers import Integral, Number
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from plrank_fast import validation
+from plrank_fast._shared.once import cached_property
 from plrank_fast.validation import FloatArray, IntArray
 
 BATTLES = "a battle is its winner and then its loser, without a column for the result"

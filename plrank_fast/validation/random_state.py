@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from plrank_fast._core.random import key as _key
+from plrank_fast._shared.once import cached_property
 from plrank_fast.validation.arrays import KeyArray, RandomState
 from plrank_fast.validation.checks import integer, shown
 
@@ -35,7 +35,7 @@ class DrawnKey(np.random.SeedSequence):
         self.rng = rng
         self.first_query: int = first_query_of(rng) if first_query is None else first_query
 
-    @functools.cached_property
+    @cached_property
     def key(self) -> KeyArray:
         """The key, in two words."""
         return stream_key(int(self.rng()) if callable(self.rng) else self.rng)

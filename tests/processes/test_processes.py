@@ -32,6 +32,30 @@ def test_forks_after_a_parallel_region():
 
 
 @needs_fork
+@pytest.mark.usefixtures("without_address_sanitizer")
+def test_forks_while_a_thread_computes_an_attribute():
+    """A child computes it for other objects of the class. Mutant: the lock of ``functools.cached_property`` in Python
+    3.11, or one in ``_shared.once`` (the child waits for the other thread, until its timer ends it)."""  # fmt: skip
+    assert run_python("""
+        import os, signal, threading
+        from plrank_fast.validation import DrawnKey
+
+        begun, go_on = threading.Event(), threading.Event()
+        waiting = DrawnKey(lambda: begun.set() or go_on.wait() * 1)
+        thread = threading.Thread(target=lambda: waiting.key)
+        thread.start()
+        begun.wait()
+        child = os.fork()
+        if child == 0:
+            signal.alarm(20)
+            os._exit(0 if DrawnKey(lambda: 3).key.size == 2 else 1)
+        print(os.waitpid(child, 0)[1])
+        go_on.set()
+        thread.join()
+    """) == "0\n"  # fmt: skip
+
+
+@needs_fork
 def test_forked_siblings_draw_differently():
     """An implicit stream is fresh entropy in each child. Mutant: one generator for all implicit streams."""
     answer = run_on_batch("""
