@@ -164,12 +164,8 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
         """
         queries, documents = _columns(inputs)
         sizes = [len(each) for each in documents]
-        of_each = [tuple(np.shape(each)) for each in labels]
-        for query, size in enumerate(sizes):
-            fits = len(of_each) == len(sizes) and of_each[query] == (size,)
-            got = f"got shapes {of_each}" if len(of_each) != len(sizes) else f"got shape {of_each[query]}"
-            must = f"labels must be a list of one value per document, {size} for query {query}"
-            validation.require(fits, f"{must}, {got}")
+        if [getattr(each, "shape", None) for each in labels] != [(size,) for size in sizes]:
+            _refuse_labels(labels, sizes)
         pairs = [(query, document) for query, each in zip(queries, documents, strict=True) for document in each]
         validation.require(pairs, f"inputs must hold documents, got {len(sizes)} queries without any")
         at_once = self.mini_batch_size or len(pairs)
@@ -233,6 +229,14 @@ def _columns(inputs: Any) -> Any:
     must = "inputs must be two columns, the query and a list of documents"
     validation.require(n_columns == 2, f"{must}, got {n_columns}")
     return inputs
+
+
+def _refuse_labels(labels: Any, sizes: list[int]) -> None:
+    shapes = [tuple(np.shape(each)) for each in labels]
+    must = "labels must be a list of one value per document for each query"
+    validation.require(len(shapes) == len(sizes), f"{must}, {len(sizes)} lists, got {len(shapes)}")
+    query = next(i for i, (shape, size) in enumerate(zip(shapes, sizes, strict=True)) if shape != (size,))
+    validation.require(False, f"{must}, {sizes[query]} for query {query}, got shape {shapes[query]}")
 
 
 def _without_wrapper(model: Any) -> Any:
