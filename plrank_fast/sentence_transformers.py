@@ -170,7 +170,7 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
         validation.require(pairs, f"inputs must hold documents, got {len(sizes)} queries without any")
         at_once = self.mini_batch_size or len(pairs)
         *parts, last = [pairs[i : i + at_once] for i in range(0, len(pairs), at_once)]
-        # Wrappers for several processes expect one pass: the last, whose graph is kept.
+        # A wrapper for several processes may exchange buffers in each pass: it gets one, the last, whose graph is kept.
         of_parts = [self._scores(_without_wrapper(self.model), part, prompt, task, True) for part in parts]
         scores = torch.cat([*of_parts, self._scores(self.model, last, prompt, task, False)])
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))

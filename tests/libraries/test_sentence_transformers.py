@@ -190,7 +190,7 @@ torch.save([weights(models[0], 4), weights(models[1], 4, 10)], sys.argv[1] + os.
 
 def test_two_processes(tmp_path):
     """Their weights are those of one process, by the arguments' defaults, where mini-batches of one process outnumber
-    the other's. Mutants: features that hide the results from the wrapper; each mini-batch through the wrapper."""
+    the other's. Mutant: features that hide the results from the wrapper."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM + OF_RANK)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "OMP_NUM_THREADS": "1"}
