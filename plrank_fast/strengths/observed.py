@@ -127,7 +127,8 @@ def read(
         counts = validation.weights_of(weights, "weights", lengths.size, "rankings")
     columns = np.zeros((entries.size, 0))
     if features is not None:
-        unordered = isinstance(rankings, Sequence) and any(isinstance(i, (set, frozenset)) for r in rankings for i in r)
+        in_lists = isinstance(rankings, Sequence) and not flat
+        unordered = in_lists and any(isinstance(i, (set, frozenset)) for ranking in rankings for i in ranking)
         no_order = "comparison_features must belong to items in order, got rankings with sets: pass buckets"
         validation.require(not unordered, no_order)
         columns = columns_of(features, "comparison_features", entries.size, "items in rankings")
@@ -280,7 +281,7 @@ def _of_matrix(rankings: Any) -> tuple[Any, IntArray | None, IntArray]:
         labels = [item for item, is_there in zip(items, present.flat, strict=True) if is_there]
     ends = present[:, 1:] <= present[:, :-1]
     validation.require(ends.all(), "rankings must have no item after the end of a row (-1, None, NaN or an empty text)")
-    return labels, np.nonzero(present)[1], present.sum(axis=1)
+    return labels, np.flatnonzero(present) % present.shape[1], present.sum(axis=1)
 
 
 def _numbered(given: Any, names: Sequence[Any] | None, at: Callable[[int], str]) -> tuple[Sequence[Any], IntArray]:

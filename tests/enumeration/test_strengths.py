@@ -452,6 +452,27 @@ def test_forms_of_rankings():
     np.testing.assert_allclose(tied.strengths, other.strengths, rtol=0, atol=1e-12)
 
 
+FEATURE = {"comparison_features": [0, 1] * 6 + [1, 0] * 6}
+
+
+@pytest.mark.parametrize("options", [{}, {"ties": "davidson"}, FEATURE], ids=str)
+def test_forms_of_battles(options):
+    """Battles, winner and loser, have the same bits in each form. Mutants: places of the columns that are not
+    contiguous, in an array of texts; flat items taken for lists where comparisons have features."""
+    battles = np.array([[0, 1], [1, 0], [1, 2], [2, 0]] * 3)
+    named = np.array(["a", "b", "c"])[battles]
+    expected = plr.fit_strengths(battles.tolist(), **options)
+    items, offsets = battles.reshape(-1), range(0, 25, 2)
+    forms = [(battles.astype(kind),) for kind in ("u1", ">i4", "i8", "U1", "S1", object)]
+    forms += [(battles[:, ::-1].copy()[:, ::-1],), (np.asfortranarray(battles),), (named,), (named.tolist(),)]
+    forms += [(np.asfortranarray(named.astype(object)),), (np.append(named, [[""]] * 12, axis=1),)]
+    forms += [(items, [0, 1] * 12, offsets), (items.tolist(), np.tile([0, 9, 1, 9], 12)[::2], offsets)]
+    for form in forms:
+        fit = plr.fit_strengths(*form, **options)
+        np.testing.assert_array_equal(fit.strengths, expected.strengths, err_msg=repr(form))
+        np.testing.assert_array_equal(fit.covariance, expected.covariance)
+
+
 def test_result():
     """Mutants: the quantile of one tail; the weakest first; the second item's probability; names that are HTML."""
     fit = plr.fit_strengths([["a", "b"], ["b", "a"], ["b", "cc"], ["cc", "a"]], weights=[3, 1, 2, 2])
