@@ -32,7 +32,8 @@ array([0.689, 0.631])
 - ``train`` a network, to score documents with; ``load_model`` reads one that was saved;
 - ``data``: LETOR files and generated sets; ``interchange``: runs and judgements; ``chunks``: batches for process pools;
 - adapters to other libraries: ``plrank_fast.torch``, ``.jax``, ``.sklearn``, ``.lightgbm``, ``.xgboost``,
-  ``.catboost``, ``.dask``, ``.spark``, ``.trl``; ``boosting`` serves any other library of boosted trees;
+  ``.catboost``, ``.dask``, ``.spark``, ``.sentence_transformers``, ``.trl``; ``boosting`` serves any other library of
+  boosted trees;
 - ``reference``: readable implementations of every kernel in NumPy; ``get_include`` and ``stream_key`` for the C
   interface; ``build_info``.
 
@@ -151,7 +152,9 @@ __all__ = [
 ]
 
 # These are imported at their first use: they would make ``import plrank_fast`` take half as long again.
-_ADAPTERS = ("torch", "jax", "sklearn", "lightgbm", "xgboost", "catboost", "dask", "spark", "trl")
+_ADAPTERS = (
+    "torch", "jax", "sklearn", "lightgbm", "xgboost", "catboost", "dask", "spark", "sentence_transformers", "trl",
+)  # fmt: skip
 _FUNCTIONS_ON_FIRST_USE = {
     "load_model": "plrank_fast.training.model",
     "train": "plrank_fast.training.train",

@@ -150,7 +150,7 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
         ----------
         inputs : sequence of two columns
             Queries, and the list of documents of each.
-        labels : sequence of Tensor
+        labels : sequence of array_like
             Labels of each query's documents.
         prompt : str, optional
             Prompt that the model's ``preprocess`` puts before the pairs.
@@ -164,7 +164,9 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
         """
         queries, documents = _columns(inputs)
         sizes = [len(each) for each in documents]
-        if [getattr(each, "shape", None) for each in labels] != [(size,) for size in sizes]:
+        validation.require(labels is not None, "labels must be given, in a column 'labels' of the data set, got None")
+        labels = [torch.as_tensor(each) for each in labels]
+        if [each.shape for each in labels] != [(size,) for size in sizes]:
             _refuse_labels(labels, sizes)
         pairs = [(query, document) for query, each in zip(queries, documents, strict=True) for document in each]
         validation.require(pairs, f"inputs must hold documents, got {len(sizes)} queries without any")
@@ -174,7 +176,7 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
         of_parts = [self._scores(_without_wrapper(self.model), part, prompt, task, True) for part in parts]
         scores = torch.cat([*of_parts, self._scores(self.model, last, prompt, task, False)])
         scores = scores.to(torch.promote_types(scores.dtype, torch.float32))
-        return self.loss(scores, torch.cat(list(labels)), offsets=np.cumsum([0, *sizes]))
+        return self.loss(scores, torch.cat(labels), offsets=np.cumsum([0, *sizes]))
 
     def _scores(self, model: Any, pairs: Any, prompt: str | None, task: str | None, again: bool) -> Any:
         """Compute the scores of pairs, (n_pairs,), with their graph or by one that is made ``again`` in ``backward``.
@@ -227,7 +229,11 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
 def _columns(inputs: Any) -> Any:
     n_columns = len(inputs)
     must = "inputs must be two columns, the query and a list of documents"
-    validation.require(n_columns == 2, f"{must}, got {n_columns}")
+    validation.require(n_columns == 2, f"{must}, got {n_columns}: remove other columns, and name the grades 'labels'")
+    texts = [query for query, documents in enumerate(inputs[1]) if isinstance(documents, str)]
+    if texts:
+        got = f"{validation.shown(inputs[1][texts[0]])} as documents of query {texts[0]}"
+        validation.require(False, f"{must}, in this order, got {got}")
     return inputs
 
 

@@ -132,7 +132,15 @@ class PlackettLuceDPOTrainer(trl.DPOTrainer):  # type: ignore[misc]
 
 def _tokenized(row: dict[str, Any], tokenizer: Any, name: str) -> dict[str, Any]:
     """Return the tokens of a prompt and of its answers, and the grades as numbers from 0."""
+    columns = "prompt", "completions", "grades"
+    missing = [column for column in columns if column not in row]
+    validation.require(not missing, f"{name} dataset must have the columns {columns}, got none named {missing}")
     prompt, answers = row["prompt"], row["completions"]
+    kind, several = (str, "texts") if isinstance(prompt, str) else (list, "lists of messages")
+    listed = isinstance(prompt, kind) and isinstance(answers, (list, np.ndarray)) and len(answers) > 0
+    fits = listed and all(isinstance(each, kind) for each in answers)
+    got = f"got {validation.shown(answers)} for the prompt {validation.shown(prompt)}"
+    validation.require(fits, f"completions of the {name} dataset must be {several}, as the prompt is, {got}")
     grades = validation.real_array(row["grades"], f"grades of the {name} dataset")
     validation.one_entry_each(grades, f"grades of the {name} dataset", len(answers), "completions")
     if isinstance(prompt, str):

@@ -187,7 +187,7 @@ def count(value: Any, name: str, lowest: int, highest: int = LARGEST_COUNT) -> i
 
 def ranks_that_count(cutoff: Any, longest: int = LARGEST_COUNT) -> int:
     """Return a cutoff, or the length of the longest list in place of None or of a number beyond it."""
-    if type(cutoff) is not int and isinstance(cutoff, (np.ndarray, Sequence)):
+    if type(cutoff) is not int and isinstance(cutoff, (np.ndarray, Sequence)) and np.ndim(cutoff):
         given = f"{shown(cutoff)}: rank weights are taken by dcg and ndcg only"
         raise TypeError(f"cutoff must be None or an integer, got {given}")
     return longest if cutoff is None else min(count(cutoff, "cutoff", 0), longest)

@@ -370,6 +370,9 @@ class TestOtherMetrics:
             TypeError, match=r"cutoff must be None or an integer, got an array of shape \(9,\): rank weights"
         ):
             plr.recall([1.0], [1.0], plr.dcg_weights(9))
+        with pytest.raises(TypeError, match=r"cutoff must be an integer, got '9'$"):
+            plr.recall([1.0], [1.0], "9")
+        assert plr.recall([1.0], [1.0], np.array(9))[0] == 1.0
 
     def test_negative_relevance(self):
         """Not relevant to those that count, an error where it would be a weight or a grade. Mutant: NDCG of -1."""

@@ -1,8 +1,19 @@
 """Without an optional library the rest of the package works, and what needs the library names it and its extra."""
 
+import importlib
 import json
+import re
 import subprocess
 import sys
+from pathlib import Path
+
+import pytest
+
+import plrank_fast
+
+ADAPTERS = [  # modules of the package that need a library
+    path.stem for path in sorted(Path(plrank_fast.__file__).parent.glob("*.py")) if "import_extra(" in path.read_text()
+]
 
 # package: the module that needs it, a call that does unless the import does, and what is to be installed
 NEEDED = {
@@ -56,3 +67,16 @@ def test_adapters_are_attributes():
     told = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout
     assert told.startswith("plrank_fast.xgboost False False\nplrank_fast.torch cannot be imported: ")
     assert 'pip install "torch' in told
+
+
+@pytest.mark.parametrize("extra", ADAPTERS)
+def test_each_adapter_is_an_attribute(extra):
+    """The package has it and names it in its overview. Mutant: sentence_transformers left out of either."""
+    try:
+        module = importlib.import_module(f"plrank_fast.{extra}")
+    except ImportError:
+        with pytest.raises(AttributeError, match=rf"plrank_fast\.{extra} cannot be imported: "):
+            getattr(plrank_fast, extra)
+    else:
+        assert getattr(plrank_fast, extra) is module
+    assert re.search(rf"``(plrank_fast)?\.{extra}``", plrank_fast.__doc__)

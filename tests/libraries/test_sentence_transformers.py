@@ -87,8 +87,10 @@ def test_numbers_of_the_modules(model, name):
         return module(scores, torch.cat(LABELS), offsets)
 
     expected = value_and_gradient(model, of_module)
-    for loss in (RankingLoss(model, name, **OPTIONS.get(name, {})), RankingLoss(model, module)):
-        assert_same(value_and_gradient(model, lambda loss=loss: loss(INPUTS, LABELS)), expected)
+    for loss, labels in [
+        (RankingLoss(model, name, **OPTIONS.get(name, {})), LABELS), (RankingLoss(model, module), DATA["labels"][:]),
+    ]:  # fmt: skip
+        assert_same(value_and_gradient(model, lambda loss=loss, labels=labels: loss(INPUTS, labels)), expected)
 
 
 @pytest.mark.parametrize("size", [1, 4, N_PAIRS - 1, N_PAIRS, N_PAIRS + 1])
@@ -234,6 +236,10 @@ def test_bad_input(model):
         RankingLoss(model, "list_mle", sigma=1.0)
     with pytest.raises(ValueError, match="inputs must be two columns, the query and a list of documents, got 3"):
         loss([*INPUTS, INPUTS[0]], LABELS)
+    with pytest.raises(ValueError, match="a list of documents, in this order, got 'a' as documents of query 1"):
+        loss([["a", "b"], [["a"], "a"]], [torch.zeros(1)] * 2)
+    with pytest.raises(ValueError, match="labels must be given, in a column 'labels' of the data set, got None"):
+        loss(INPUTS, None)
     with pytest.raises(ValueError, match=rf"labels must .*, {SIZES[2]} for query 2, got shape \({SIZES[2] + 1},\)"):
         loss(INPUTS, [*LABELS[:2], torch.zeros(SIZES[2] + 1), *LABELS[3:]])
     with pytest.raises(ValueError, match=r"labels must be a list of one value per document .*, 5 lists, got 3"):

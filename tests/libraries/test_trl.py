@@ -253,14 +253,31 @@ def test_what_the_likelihood_does_not_use_is_refused(pair, tokenizer, tmp_path, 
         ({"grades": [1.0, float("nan")]}, "grades of the train dataset"),
         ({"grades": [1.0, 2.0, 3.0]}, r"grades of the train dataset.* 2 "),
         ({"image": "x"}, "got the column image"),
+        ({"completions": " w0 w1"}, "completions of the train dataset must be texts.* got ' w0 w1' for the prompt"),
+        ({"completions": [], "grades": []}, r"completions of the train dataset must be texts, .* got \[\]"),
+        ({"completions": [" w0", None]}, "completions of the train dataset must be texts"),
+        ({"prompt": None}, "completions of the train dataset must be lists of messages, as the prompt is, .* None"),
+        ({"prompt": [{"role": "user", "content": "w0"}]}, "completions of the train dataset must be lists of messages"),
     ],
 )
 def test_a_row_is_refused_before_the_first_step(pair, tokenizer, tmp_path, change, told):
     """Mutant: each check left out."""
-    rows = ranked(2, n_answers=2)
-    rows[1 if "grades" in change else 0] |= change
+    rows = [row | change for row in ranked(2, n_answers=2)]
     with pytest.raises(ValueError, match=told):
         trainer(PlackettLuceDPOTrainer, pair, tokenizer, rows, tmp_path, ranked(2))
+    if "image" not in change:
+        with pytest.raises(ValueError, match=told.replace("train", "eval")):
+            trainer(PlackettLuceDPOTrainer, pair, tokenizer, ranked(2), tmp_path, rows)
+
+
+@pytest.mark.parametrize("column", ["prompt", "completions", "grades"])
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_column_is_missed(pair, tokenizer, tmp_path, column, stream):
+    """Mutant: the bare KeyError."""
+    rows = [{"other": 1} | {name: each for name, each in row.items() if name != column} for row in ranked(2)]
+    told = rf"train dataset must have the columns .*, got none named \['{column}'\]"
+    with pytest.raises(ValueError, match=told):
+        trainer(PlackettLuceDPOTrainer, pair, tokenizer, rows, tmp_path, ranked(2), stream=stream, max_steps=1).train()
 
 
 def test_another_trainer_of_trl_is_told_at_the_import(monkeypatch):
