@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import torch
 else:
     torch = import_extra("torch", "torch")
-RandContext = import_extra("sentence_transformers.base.losses.gradcache", "sentence-transformers").RandContext
+RandContext: Any = import_extra("sentence_transformers.base.losses.gradcache", "sentence-transformers").RandContext
 
 __all__ = ["RankingLoss"]
 
@@ -35,13 +35,13 @@ def __dir__() -> list[str]:
 
 LOSSES: dict[str, type[Any]] = {
     "expected_metric": adapters.ExpectedMetricLoss,
-    **{each.loss: each for name in adapters.__all__ if hasattr(each := getattr(adapters, name), "loss")},
+    **{each.loss: each for each in (getattr(adapters, name) for name in adapters.__all__) if hasattr(each, "loss")},
 }
 XIA = (
     "xia2008listwise", "Xia, Fen and Liu, Tie-Yan and Wang, Jue and Zhang, Wensheng and Li, Hang",
     "Listwise Approach to Learning to Rank: Theory and Algorithm", "ICML", 2008,
 )  # fmt: skip
-SOURCES = {
+SOURCES: dict[str, tuple[str, str, str, str, int]] = {
     "expected_metric": (
         "oosterhuis2021computationally", "Oosterhuis, Harrie",
         "Computationally Efficient Optimization of Plackett-Luce Ranking Models for Relevance and Fairness",
@@ -118,6 +118,10 @@ class RankingLoss(torch.nn.Module):  # type: ignore[misc]
         loss = RankingLoss(model, mini_batch_size=32)
         CrossEncoderTrainer(model=model, train_dataset=dataset, loss=loss).train()
     """
+
+    model: Any
+    loss: Any
+    mini_batch_size: int | None
 
     @validation.hinted
     def __init__(

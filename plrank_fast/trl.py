@@ -37,7 +37,7 @@ validation.require(
     f"trl {trl.__version__} has another DPOTrainer: pip install {requirements('trl')}", ImportError,
 )  # fmt: skip
 FUSED = hasattr(trl.trainer.utils, "add_fused_lm_head")  # from 1.15 on, models return log-probabilities for logits
-ONLY = {
+ONLY: dict[str, Any] = {
     "loss_type": ["sigmoid"], "loss_weights": None, "label_smoothing": 0.0, "f_divergence_type": "reverse_kl",
     "ld_alpha": None, "use_weighting": False, "precompute_ref_log_probs": False, "use_liger_kernel": False,
 }  # fmt: skip

@@ -40,6 +40,11 @@ class Stages:
     serves all stages: L_k(i) = logaddexp(L_k(i + 1), s_i / n + L_(k - 1)(i + 1)).
     """
 
+    observed: Observed
+    sizes: IntArray
+    heads: NDArray[np.bool_]
+    groups: IntArray
+
     def __init__(self, observed: Observed, sizes: IntArray) -> None:
         self.observed, self.sizes = observed, sizes
         self.heads, self.groups = _sets(observed)

@@ -37,6 +37,20 @@ class Likelihood:
     merged.
     """
 
+    observed: Observed
+    n_items: int
+    ties: validation.Ties
+    n_threads: int | None
+    counts: FloatArray
+    battles: Battles
+    others: Observed
+    plain: NDArray[np.bool_]
+    sizes: IntArray
+    n_features: int
+    n_draws: int
+    size: int
+    unit: float
+
     def __init__(self, observed: Observed, n_items: int, ties: validation.Ties, n_threads: int | None) -> None:
         self.observed, self.n_items, self.ties, self.n_threads = observed, n_items, ties, n_threads
         self.n_features = observed.features.shape[1]

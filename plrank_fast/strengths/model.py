@@ -34,6 +34,19 @@ class Model:
     ``origin`` is.
     """
 
+    likelihood: Likelihood
+    names: Sequence[Any]
+    columns: FloatArray | None
+    free: bool
+    units: FloatArray
+    penalty: FloatArray
+    means: FloatArray
+    groups: IntArray
+    origin: int
+    n_items: int
+    n_coefficients: tuple[int, int]
+    unit: float
+
     def __init__(
         self, likelihood: Likelihood, names: Sequence[Any], columns: FloatArray | None, units: FloatArray, ridge: float,
         means: FloatArray, groups: IntArray, origin: int,
