@@ -47,6 +47,16 @@ int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 """
 
 
+def test_one_thread_where_no_team_may_run():
+    """And a team where it must. Mutant: ``or`` in place of ``and`` where ``run_loop`` takes the caller's record."""
+    assert run_on_batch("""
+        runtime_variables.set_costs(teams=-1)
+        alone = team(2)
+        runtime_variables.set_costs(teams=1)
+        print(alone, team(2) == (2 if plr.build_info()["openmp"] else 1))
+    """) == "1 True\n"  # fmt: skip
+
+
 @pytest.fixture(scope="module")
 def only_so_many(tmp_path_factory, without_address_sanitizer):
     """Library that lets no more than so many threads exist."""
