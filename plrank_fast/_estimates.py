@@ -80,8 +80,8 @@ def sampled_after_checks(
     """Compute the estimate of `sampled`, or other results, with arguments of any kind.
 
     The estimate is one number for each query if ``one_per_query``. It comes after the values of the queries if
-    ``value``, and before its Hessian diagonal with ``hessian``. The last four arguments are those of
-    ``_core.gradients.sampled.estimate``.
+    ``value``, and before its Hessian diagonal with ``hessian``. ``_core.gradients.sampled.estimate``
+    describes the last four arguments.
     """
     law, width = validation.choice(noise, "noise", validation.Noise), validation.factor(sigma, "sigma")
     with_hessian, with_baseline = validation.flag(hessian, "hessian"), validation.flag(baseline, "baseline")
@@ -94,7 +94,7 @@ def sampled_after_checks(
         cutoff, of_batch = min(batch.n_ranks, batch.longest), offsets is not None
         given = validation.given_rankings(rankings, batch.offsets_array(), cutoff, of_batch, n_threads=batch.n_threads)
         n_samples = given.shape[1]
-    number = validation.count(n_samples, "n_samples", 2 if with_baseline else 1)  # 2 have a mean of others
+    number = validation.count(n_samples, "n_samples", 2 if with_baseline else 1)  # a leave-one-out mean needs two
     shape = (batch.n_queries if one_per_query else batch.n_items,)
     outputs = validation.output_pair(out, shape) if with_hessian else (validation.output(out, shape), None)
     source = validation.source_of_keys(rng) if given is None else validation.check_random_state(rng)

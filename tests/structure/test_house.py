@@ -260,3 +260,19 @@ def test_tests_that_make_and_continuous_integration_name_exist():
         named += [prefix + name.removesuffix(".py") for name in names.split() if name != "\\"]
     assert len(named) > 20
     assert [name for name in named if not list((ROOT / "tests").glob(f"**/{name}.py"))] == []
+
+
+def test_findings_run_from_an_empty_folder_without_the_library():
+    """Mutants: a script without its run bit; a package without a version; one that installs ``plrank_fast``."""
+    scripts = list((ROOT / "findings").glob("*.sh"))
+    if not scripts:
+        pytest.skip("not a checkout")
+    for path in scripts:
+        script = path.read_text().replace("\\\n", "")
+        assert path.stat().st_mode & 0o111, f"{path.name} has no run bit"
+        assert {"set -euo pipefail", "mktemp -d"} <= set(re.findall("set -euo pipefail|mktemp -d", script)), path.name
+        assert "plrank" not in script, path.name
+        installed = re.findall(r"pip install (.*)", script)
+        packages = [word for line in installed for word in line.split() if not word.startswith("-")]
+        assert packages, path.name
+        assert [word for word in packages if "==" not in word] == [], path.name

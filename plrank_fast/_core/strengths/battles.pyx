@@ -20,7 +20,7 @@ cdef inline int64_t number_of(
 
 
 def results_of(const int64_t[::1] items, const int64_t[::1] places, int64_t n_items, int64_t rest):
-    """Return the number of the pair and the result of each battle. Two ``places`` are those of all battles."""
+    """Return the number of each battle by pair and result. Two ``places`` stand for every battle."""
     cdef intp_t n_battles = items.shape[0] // 2, step = 2 * (places.shape[0] > 2), k
     results = np.empty(n_battles, dtype=np.int64)
     cdef int64_t[::1] numbers = results
@@ -71,7 +71,7 @@ def information(
 ):
     """Write the information of pairs about the difference of scores, and about it and the log delta of draws.
 
-    Links of items are added up. Returned is the information about the log delta. With margin q = p_win - p_loss, the
+    Add the links of items up, and return the information about the log delta. With margin q = p_win - p_loss, the
     information about the difference is (p_win + p_loss - q**2) / 4.
     """
     cdef intp_t pair

@@ -7,7 +7,7 @@ def comes_before(
     const int64_t[::1] items, const int64_t[::1] places, const int64_t[::1] limits, int64_t rest, bint draws,
     uint8_t[:, ::1] before
 ):
-    """Mark the items of each place as before those of the next one, by ``before[one, other]``.
+    """Set ``before[one, other]`` where one item is at a place, and the other at the next place.
 
     With ``draws``, items of one place come before one another, unless it is the place ``rest``. Items are sorted by
     place.
